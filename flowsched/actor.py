@@ -1,0 +1,41 @@
+"""Who acts, and through which door: nobody acts unidentified (D-22)."""
+
+from __future__ import annotations
+
+import getpass
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Door(StrEnum):
+    """The ways in. `system` is the product itself: dispatcher, worker, chores."""
+
+    ADMIN = "admin"
+    REST = "rest"
+    GRPC = "grpc"
+    CLI = "cli"
+    SYSTEM = "system"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Whoever asked for a verb. `request_id` ties its audit rows to one request; empty where there is none."""
+
+    name: str
+    door: Door
+    request_id: str = ""
+
+    @classmethod
+    def cli(cls, request_id: str = "") -> Actor:
+        """The operating system's user at the command line."""
+        return cls(f"cli:{_os_user()}", Door.CLI, request_id)
+
+
+SYSTEM = Actor("system", Door.SYSTEM)
+
+
+def _os_user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a uid without a passwd entry, usual in containers
+        return "unknown"
