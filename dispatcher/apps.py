@@ -8,3 +8,10 @@ class DispatcherConfig(AppConfig):
 
     name = "dispatcher"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Plug `withdraw` into schedules/, which may not import a folder below it."""
+        from dispatcher.firing import withdraw  # noqa: PLC0415  models are ready only now
+        from schedules import ports  # noqa: PLC0415
+
+        ports.plug(withdraw=withdraw)

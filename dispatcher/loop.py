@@ -1,0 +1,149 @@
+"""The dispatcher's loop: sleep until something is due or announced, then fire until nothing is.
+
+The loop itself decides nothing: it reads the database's clock and calls chores. A database that goes away is a state
+it waits out. Stopping (`drain`) finishes the batch in hand: what was claimed is submitted, nothing new is claimed.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, close_old_connections, connection
+
+from dispatcher import firing
+from dispatcher.listen import Listener
+from dispatcher.records import new_holder
+from dispatcher.recover import recover
+from dispatcher.selectors import Peek, peek
+from flowsched.errors import FlowschedError
+from tasks.processes import Beat
+from tasks.services import lanes_sweep, tasks_expire
+
+logger = logging.getLogger("flowsched.dispatcher")
+
+CHANNEL: Final = "flowsched_schedules"
+LEAST_PAUSE: Final = 0.1  # seconds between scans when the last one claimed nothing or failed: at most 10 a second
+HELD_PAUSE: Final = 0.5  # seconds between attempts at a locked rack
+BEAT_EVERY: Final = 5.0  # seconds between heartbeats
+SWEEP_EVERY: Final = 300.0  # seconds between sweeps of all lanes with waiting tasks
+LONGEST_BACKOFF: Final = 5.0  # seconds between attempts to reach a database that is away
+
+
+class Loop:
+    """One dispatcher. `run_once` is the whole work of one wake-up, and what tests call."""
+
+    def __init__(self, *, batch_size: int, poll_interval: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.batch_size = batch_size
+        self.poll_interval = poll_interval
+        self.holder = new_holder(settings.FLOWSCHED_FIRING_LEASE)
+        self.held: list[int] = []
+        self.draining = False
+        self.scans = 0
+        self._clock = clock
+        self._beat = Beat("dispatcher")
+        self._swept_at = self._scanned_at = 0.0
+
+    def drain(self) -> None:
+        """Claim nothing more; return when the batch in hand is done."""
+        self.draining = True
+
+    def run_once(self, now: datetime | None = None) -> int:
+        """Recover, expire, and fire until nothing is due. Returns how many schedules were claimed.
+
+        `now` fixes the moment for tests; otherwise each scan reads the database's clock.
+        """
+        total = 0
+        while not self.draining:
+            seen = peek()
+            moment = now or seen.now
+            self.scans += 1
+            self._scanned_at = self._clock()
+            self._chores(seen, moment)
+            if not _due(seen, moment):
+                return total
+            fired = firing.fire_due(moment, self.batch_size, holder=self.holder)
+            total += fired.claimed
+            self.held += fired.held
+            if fired.claimed < self.batch_size:
+                return total
+            self._beat.maybe(moment, BEAT_EVERY)
+        return total
+
+    def _chores(self, seen: Peek, now: datetime) -> None:
+        if self.held:
+            self.held = firing.resume_held(self.held, holder=self.holder, now=now)
+        if seen.next_lease_end is not None and seen.next_lease_end < now:
+            self.held += recover(now, self.batch_size, holder=self.holder)[1]
+        if seen.next_expiry is not None and seen.next_expiry < now:
+            tasks_expire(now)
+
+    def run_forever(self) -> None:
+        """Run until drained. Never raises for a database that is away."""
+        listener = Listener(CHANNEL)
+        failures = 0
+        try:
+            while not self.draining:
+                try:
+                    listener.connect()
+                    claimed = self.run_once()
+                    pause = self._pause(claimed)
+                    if failures:
+                        logger.info("the database is back")
+                    failures = 0
+                except (DatabaseError, InterfaceError, FlowschedError) as error:
+                    failures += 1
+                    pause = self._after_failure(error, failures)
+                if listener.wait(pause, lambda: self.draining):
+                    self._space_scans()
+        finally:
+            listener.close()
+            self._stop()
+
+    def _space_scans(self) -> None:
+        """A storm of notifications makes at most one scan per LEAST_PAUSE; the first one is answered at once."""
+        since = self._clock() - self._scanned_at
+        if since < LEAST_PAUSE and not self.draining:
+            time.sleep(LEAST_PAUSE - since)
+
+    def _pause(self, claimed: int) -> float:
+        """Seconds to sleep: to the nearest moment known, at most one poll, with jitter; never a spin."""
+        seen = peek()
+        self._beats(seen.now)
+        moments = [m for m in (seen.next_due, seen.next_lease_end, seen.next_expiry) if m is not None]
+        left = min([(moment - seen.now).total_seconds() for moment in moments], default=self.poll_interval)
+        if self.held:
+            left = min(left, HELD_PAUSE)
+        least = 0.0 if claimed and left > 0 else LEAST_PAUSE
+        return max(least, min(left, self.poll_interval, BEAT_EVERY)) + random.uniform(0, 0.02)  # noqa: S311  jitter
+
+    def _beats(self, now: datetime) -> None:
+        self._beat.maybe(now, BEAT_EVERY)
+        if self._clock() - self._swept_at > SWEEP_EVERY:
+            self._swept_at = self._clock()
+            lanes_sweep(now)
+
+    def _after_failure(self, error: Exception, failures: int) -> float:
+        if failures == 1:
+            logger.error("cannot go on for now, trying again: %s", str(error).splitlines()[0] if str(error) else error)
+        connection.close_if_unusable_or_obsolete()
+        close_old_connections()
+        return min(LONGEST_BACKOFF, LEAST_PAUSE * 2 ** min(failures, 6)) * random.uniform(0.8, 1.2)  # noqa: S311  jitter
+
+    def _stop(self) -> None:
+        """Hand on what a locked rack kept open, and sign off."""
+        try:
+            if self.held:
+                firing.release(self.held, holder=self.holder)
+            self._beat.stop()
+        except (DatabaseError, InterfaceError, FlowschedError):
+            logger.warning("the database was away while stopping; leases will run out by themselves")
+
+
+def _due(seen: Peek, now: datetime) -> bool:
+    return seen.next_due is not None and seen.next_due <= now

@@ -1,0 +1,139 @@
+"""Finishing the firings of processes that died: nothing lost, nothing twice.
+
+A takeover is a compare-and-set of the lease. What the dead process submitted has its outcome already (task and
+outcome are one commit); what is still `pending` is submitted now if it is not too late, else recorded as missed. A
+firing that was taken over three times and is still open is closed as failed and its schedule disabled: whatever
+kills its dispatchers shall not kill a fourth.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from dispatcher.records import Holder, Reason, utc_seconds
+from dispatcher.submit import fail_scopes, submit
+from dispatcher.writeback import write_back
+from flowsched.db import retried
+from schedules.models import TaskSchedule
+from schedules.services import schedule_disable
+
+logger = logging.getLogger("flowsched.dispatcher")
+
+MAX_TAKEOVERS = 3
+
+_TAKE_OVER = """
+UPDATE firing
+   SET lease_owner = %s, lease_token = %s, lease_until = clock_timestamp() + %s::interval, takeovers = takeovers + 1
+ WHERE id IN (SELECT id FROM firing WHERE closed_at IS NULL AND lease_until < %s
+               ORDER BY lease_until LIMIT %s FOR NO KEY UPDATE SKIP LOCKED)
+RETURNING id, schedule_id, schedule_name, due_at, misfire_grace, takeovers
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Orphan:
+    """A firing just taken over."""
+
+    id: int
+    schedule_id: UUID
+    schedule_name: str
+    due_at: datetime
+    misfire_grace: timedelta | None
+    takeovers: int
+
+
+def recover(now: datetime, limit: int, *, holder: Holder) -> tuple[int, list[int]]:
+    """Take over up to `limit` firings whose lease has run out and finish them.
+
+    Returns how many were taken over, and the ids of those still open because a rack of theirs is locked.
+    """
+    orphans = _take_over(now, limit, holder)
+    if not orphans:
+        return 0, []
+    for orphan in orphans:
+        logger.warning(
+            "taking over firing %s of %s due %s (takeover %d)",
+            orphan.id, orphan.schedule_name, orphan.due_at, orphan.takeovers,
+        )  # fmt: skip
+        if orphan.takeovers > MAX_TAKEOVERS:
+            _give_up(orphan, holder, now)
+    alive = [orphan for orphan in orphans if orphan.takeovers <= MAX_TAKEOVERS]
+    _miss_the_late(alive, holder, now)
+    ids = [orphan.id for orphan in alive]
+    locked = submit(ids, holder=holder, now=now)
+    write_back(ids, holder=holder, now=now)
+    return len(orphans), (ids if locked else [])
+
+
+@retried
+def _take_over(now: datetime, limit: int, holder: Holder) -> list[_Orphan]:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_TAKE_OVER, [holder.owner, holder.token, holder.lease, now, limit])
+        return [_Orphan(*row) for row in cursor.fetchall()]
+
+
+def _miss_the_late(orphans: Sequence[_Orphan], holder: Holder, now: datetime) -> None:
+    """Record as missed what is too late, and what its schedule's next tick is about to do anyway (D-6)."""
+    schedules = {
+        row.id: row
+        for row in TaskSchedule.objects.filter(id__in=[o.schedule_id for o in orphans]).only("next_run_at", "enabled")
+    }
+    for orphan in orphans:
+        row = schedules.get(orphan.schedule_id)
+        if row is None:
+            _settle(orphan, "skipped", Reason.DELETED, "the schedule was deleted before this was submitted", holder)
+        elif row.enabled and row.next_run_at is not None and row.next_run_at <= now:
+            _settle(
+                orphan, "missed", Reason.SUPERSEDED, f"superseded by the tick due at {utc_seconds(row.next_run_at)}",
+                holder,
+            )  # fmt: skip
+        elif orphan.misfire_grace is not None and now - orphan.due_at > orphan.misfire_grace:
+            late = (now - orphan.due_at).total_seconds()
+            _settle(
+                orphan, "missed", Reason.TOO_LATE,
+                f"its dispatcher died; found {late:.0f} s late, this schedule's grace is "
+                f"{orphan.misfire_grace.total_seconds():.0f} s",
+                holder,
+            )  # fmt: skip
+
+
+def _settle(orphan: _Orphan, state: str, code: str, reason: str, holder: Holder) -> None:
+    fail_scopes(_pending_of(orphan.id), code, reason, holder, state=state)
+
+
+def _pending_of(firing_id: int) -> list[int]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT id FROM firing_scope WHERE firing_id = %s AND state = 'pending'", [firing_id])
+        return [row[0] for row in cursor.fetchall()]
+
+
+@retried
+def _give_up(orphan: _Orphan, holder: Holder, now: datetime) -> None:
+    """Close the firing as failed and disable its schedule; what was submitted stays submitted."""
+    reason = (
+        f"the firing due {utc_seconds(orphan.due_at)} was taken over {MAX_TAKEOVERS} times and still not finished: "
+        "see the dispatchers' logs, then resume the schedule"
+    )
+    with transaction.atomic():
+        schedule_disable(schedule_id=orphan.schedule_id, reason=reason, now=now)
+        fail_scopes(_pending_of(orphan.id), Reason.GIVEN_UP, reason, holder)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                """
+                UPDATE firing f
+                   SET state = 'failed', reason = %s, closed_at = %s, lease_token = NULL, lease_until = NULL,
+                       submitted_count = (SELECT count(*) FROM firing_scope s
+                                           WHERE s.firing_id = f.id AND s.state = 'submitted'),
+                       failed_count = (SELECT count(*) FROM firing_scope s
+                                        WHERE s.firing_id = f.id AND s.state = 'failed')
+                 WHERE f.id = %s AND f.lease_token = %s
+                """,
+                [reason, now, orphan.id, holder.token],
+            )
+    logger.error("firing %s of %s given up: %s", orphan.id, orphan.schedule_name, reason)

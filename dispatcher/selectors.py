@@ -1,0 +1,107 @@
+"""Reading what fired, what is due, and what the loop needs to know before it sleeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection
+
+from dispatcher.models import Firing, FiringScope
+from tasks.models import Task
+
+# One statement tells an idle loop all it needs; each subquery reads the head of a partial index. Moments are clamped
+# to what Python can hold, so that a row with an infinite or absurd time is seen as due, and dealt with by the claim.
+_PEEK = """
+WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+SELECT now,
+       (SELECT LEAST(GREATEST(next_run_at, 'epoch'), now + interval '1 day')
+          FROM task_schedule WHERE enabled ORDER BY next_run_at, id LIMIT 1),
+       (SELECT lease_until FROM firing WHERE closed_at IS NULL ORDER BY lease_until LIMIT 1),
+       (SELECT queue_expires_at FROM task WHERE status = 'waiting' ORDER BY queue_expires_at LIMIT 1)
+  FROM clock
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Peek:
+    """The database's clock and the next moments at which something has to be done; None where there is none."""
+
+    now: datetime
+    next_due: datetime | None
+    next_lease_end: datetime | None
+    next_expiry: datetime | None
+
+    @property
+    def due(self) -> bool:
+        """A schedule is due."""
+        return self.next_due is not None and self.next_due <= self.now
+
+    @property
+    def orphaned(self) -> bool:
+        """A firing's lease has run out."""
+        return self.next_lease_end is not None and self.next_lease_end < self.now
+
+    @property
+    def expired(self) -> bool:
+        """A waiting task's time is up."""
+        return self.next_expiry is not None and self.next_expiry < self.now
+
+
+def peek() -> Peek:
+    """What an idle loop needs to know: one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_PEEK)
+        row = cursor.fetchone()
+    return Peek(*row)
+
+
+def firings_of(schedule_id: UUID | None, *, limit: int, offset: int = 0) -> tuple[list[Firing], int]:
+    """Firings, newest first, of one schedule or of all; and how many there are in all."""
+    rows = Firing.objects.all() if schedule_id is None else Firing.objects.filter(schedule_id=schedule_id)
+    return list(rows.order_by("-fired_at", "-id")[offset : offset + limit]), rows.count()
+
+
+def scopes_of_firings(firing_ids: Sequence[int]) -> dict[int, list[tuple[FiringScope, Task | None]]]:
+    """The scopes of these firings in scope order, each with its task: two queries."""
+    scopes = list(FiringScope.objects.filter(firing_id__in=firing_ids).order_by("firing_id", "position", "scope_id"))
+    tasks = Task.objects.in_bulk([scope.task_id for scope in scopes if scope.task_id])
+    found: dict[int, list[tuple[FiringScope, Task | None]]] = {firing_id: [] for firing_id in firing_ids}
+    for scope in scopes:
+        found[scope.firing_id].append((scope, tasks.get(scope.task_id) if scope.task_id else None))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How the firing side stands: for --status."""
+
+    now: datetime
+    schedules: int
+    enabled: int
+    due: int
+    oldest_due: datetime | None
+    next_due: datetime | None
+    open_firings: int
+    disabled_by_system: int
+
+
+def backlog() -> Backlog:
+    """Counts of schedules and firings by the database's clock: one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT clock_timestamp(), count(*), count(*) FILTER (WHERE enabled),
+                   count(*) FILTER (WHERE enabled AND next_run_at <= clock_timestamp()),
+                   min(GREATEST(next_run_at, 'epoch')) FILTER (WHERE enabled AND next_run_at <= clock_timestamp()),
+                   min(next_run_at) FILTER (WHERE enabled AND next_run_at > clock_timestamp()
+                                              AND next_run_at < '9999-01-01'),
+                   (SELECT count(*) FROM firing WHERE closed_at IS NULL),
+                   count(*) FILTER (WHERE disabled_kind = 'system')
+              FROM task_schedule
+            """
+        )
+        row = cursor.fetchone()
+    return Backlog(*row)

@@ -1,0 +1,236 @@
+"""Phase 2: turn pending FiringScopes into tasks, a transaction per chunk of racks.
+
+If the process dies between chunks, the scopes done have task, job and outcome, the others are still `pending`, and
+whoever takes the firing over goes on with those: the outcome and the task are one commit. Chunks follow the racks'
+ids over the whole batch, so that two dispatchers take their locks in the same order. A rack that someone else has
+locked stays pending and is tried again later; it delays no other.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import DatabaseError, connection, transaction
+
+from dispatcher.records import Holder, Reason, utc_seconds
+from flowsched.db import is_busy, retried
+from flowsched.errors import Busy, FlowschedError
+from flowsched.faults import fault
+from schedules.template import Template, template_load
+from scopes.filters import filter_parse
+from tasks.admission import Outcome, Submission, tasks_admit
+
+logger = logging.getLogger("flowsched.dispatcher")
+
+CHUNK = 250  # racks locked by one transaction
+
+_PENDING = """
+SELECT fs.id
+  FROM firing_scope fs JOIN firing f ON f.id = fs.firing_id
+ WHERE fs.firing_id = ANY(%s) AND fs.state = 'pending' AND f.lease_token = %s
+ ORDER BY fs.rack_id, f.due_at, fs.id
+"""
+
+# FOR SHARE on the firing keeps a takeover out until the chunk has committed; the token is compared under that lock.
+_LOCK_CHUNK = """
+SELECT fs.id, fs.firing_id, fs.rack_id, fs.rack_name, fs.component_filter, fs.key
+  FROM firing_scope fs JOIN firing f ON f.id = fs.firing_id
+ WHERE fs.id = ANY(%s) AND fs.state = 'pending' AND f.lease_token = %s
+ ORDER BY fs.id
+   FOR NO KEY UPDATE OF fs FOR SHARE OF f
+"""
+
+_OUTCOMES = """
+UPDATE firing_scope fs
+   SET state = o.state, reason_code = o.code, reason = o.reason, task_id = o.task_id
+  FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::text[], %s::uuid[]) AS o(id, state, code, reason, task_id)
+ WHERE fs.id = o.id AND fs.state = 'pending'
+"""
+
+_RENEW = """
+UPDATE firing SET lease_until = clock_timestamp() + %s::interval
+ WHERE id = ANY(%s) AND lease_token = %s AND closed_at IS NULL
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """What every scope of a firing shares."""
+
+    schedule_id: UUID
+    schedule_name: str
+    fired_at: datetime
+    queue: bool
+    queue_timeout: timedelta | None
+    template: Template | None
+    unreadable: str
+
+
+def submit(firing_ids: Sequence[int], *, holder: Holder, now: datetime, wait: bool = False) -> list[int]:
+    """Submit what these firings still owe. Returns the FiringScopes left pending because their rack is locked.
+
+    With `wait` a locked rack is waited for, up to the connection's lock timeout, and then failed.
+    """
+    if not firing_ids:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(_PENDING, [list(firing_ids), holder.token])
+        pending = [row[0] for row in cursor.fetchall()]
+    headers = _headers(firing_ids) if pending else {}
+    locked: list[int] = []
+    for start in range(0, len(pending), CHUNK):
+        chunk = pending[start : start + CHUNK]
+        try:
+            locked += _submit_chunk(chunk, headers, holder, now, wait)
+        except (DatabaseError, FlowschedError, ValueError, TypeError, KeyError) as error:
+            _reraise_if_lost(error)
+            logger.exception("a chunk of %d scopes failed; going one by one", len(chunk))
+            locked += _submit_one_by_one(chunk, headers, holder, now, wait)
+        fault("submit.between_chunks")
+    return locked
+
+
+def _reraise_if_lost(error: Exception) -> None:
+    if isinstance(error, DatabaseError) and not connection.is_usable():
+        raise error
+
+
+@retried
+def _submit_chunk(
+    chunk: Sequence[int], headers: dict[int, _Header], holder: Holder, now: datetime, wait: bool
+) -> list[int]:
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(_LOCK_CHUNK, [list(chunk), holder.token])
+            rows = {row[0]: row for row in cursor.fetchall()}
+        ordered = [rows[scope_id] for scope_id in chunk if scope_id in rows]
+        outcomes = _decide(ordered, headers, now, wait)
+        settled = [(row[0], outcome) for row, outcome in zip(ordered, outcomes, strict=True)]
+        fault("submit.before_outcome")
+        _write_outcomes([pair for pair in settled if pair[1].state != "locked"])
+        renew(list(headers), holder)
+        fault("submit.before_commit")
+    return [scope_id for scope_id, outcome in settled if outcome.state == "locked"]
+
+
+def _submit_one_by_one(
+    chunk: Sequence[int], headers: dict[int, _Header], holder: Holder, now: datetime, wait: bool
+) -> list[int]:
+    locked: list[int] = []
+    for scope_id in chunk:
+        try:
+            locked += _submit_chunk([scope_id], headers, holder, now, wait)
+        except Busy:
+            if wait:
+                fail_scopes([scope_id], Reason.RACK_LOCKED, "another session held this rack too long", holder)
+            else:
+                locked.append(scope_id)
+        except (DatabaseError, FlowschedError, ValueError, TypeError, KeyError) as error:
+            if is_busy(error):
+                locked.append(scope_id)
+                continue
+            _reraise_if_lost(error)
+            logger.exception("firing scope %s cannot be submitted", scope_id)
+            reason = error.message if isinstance(error, FlowschedError) else type(error).__name__
+            fail_scopes([scope_id], Reason.SUBMISSION_ERROR, f"submission failed: {reason}", holder)
+    return locked
+
+
+def _headers(firing_ids: Sequence[int]) -> dict[int, _Header]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT id, schedule_id, schedule_name, fired_at, conflict_strategy, queue_timeout, operation_template::text
+              FROM firing WHERE id = ANY(%s)
+            """,
+            [list(firing_ids)],
+        )
+        rows = cursor.fetchall()
+    return {row[0]: _header(row) for row in rows}
+
+
+def _header(row: tuple[Any, ...]) -> _Header:
+    template, unreadable = None, ""
+    try:
+        template = template_load(row[6])
+    except FlowschedError as error:
+        unreadable = f"the operation cannot be read: {error}"
+    return _Header(row[1], row[2], row[3], row[4] == "queue", row[5], template, unreadable)
+
+
+def _decide(
+    rows: Sequence[tuple[Any, ...]], headers: dict[int, _Header], now: datetime, wait: bool
+) -> list[Outcome]:
+    """One outcome per row, in order: those that cannot be submitted at all, and what admission says of the others."""
+    outcomes: dict[UUID, Outcome] = {}
+    submissions: list[Submission] = []
+    for _, firing_id, rack_id, rack_name, component_filter, key in rows:
+        header = headers[firing_id]
+        if header.template is None:
+            outcomes[key] = Outcome(key, "failed", None, Reason.SCHEDULE_UNREADABLE, header.unreadable)
+        elif rack_id is None:
+            why = "this operation acts on racks and the scope names none"
+            outcomes[key] = Outcome(key, "failed", None, Reason.NO_RACK, why)
+        else:
+            submissions.append(_submission(header, header.template, rack_id, rack_name, component_filter, key))
+    if submissions:
+        outcomes |= {outcome.key: outcome for outcome in tasks_admit(submissions, now=now, wait=wait)}
+    return [outcomes[row[5]] for row in rows]
+
+
+def _submission(
+    header: _Header, template: Template, rack_id: UUID, rack_name: str, component_filter: Any, key: UUID
+) -> Submission:
+    parsed = filter_parse(component_filter)
+    return Submission(
+        key=key,
+        rack_id=rack_id,
+        rack_name=rack_name,
+        types=parsed.types if parsed and parsed.kind == "types" else None,
+        components=parsed.components if parsed and parsed.kind == "components" else None,
+        type=template.type,
+        code=template.code,
+        information=template.information,
+        description=f"{header.schedule_name} — {utc_seconds(header.fired_at)}",
+        queue=header.queue,
+        queue_timeout=header.queue_timeout,
+        schedule_id=header.schedule_id,
+        schedule_name=header.schedule_name,
+    )
+
+
+def _write_outcomes(settled: Sequence[tuple[int, Outcome]]) -> None:
+    if not settled:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _OUTCOMES,
+            [
+                [scope_id for scope_id, _ in settled],
+                [outcome.state for _, outcome in settled],
+                [outcome.reason_code for _, outcome in settled],
+                [outcome.reason for _, outcome in settled],
+                [outcome.task_id for _, outcome in settled],
+            ],
+        )
+
+
+@retried
+def fail_scopes(scope_ids: Sequence[int], code: str, reason: str, holder: Holder, *, state: str = "failed") -> int:
+    """Give these pending FiringScopes an outcome without a task, if their firing is still ours. Returns how many."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_LOCK_CHUNK, [list(scope_ids), holder.token])
+        rows = cursor.fetchall()
+        _write_outcomes([(row[0], Outcome(row[5], state, None, code, reason)) for row in rows])
+    return len(rows)
+
+
+def renew(firing_ids: Sequence[int], holder: Holder) -> None:
+    """Keep the lease: called after each chunk, so that only a dead or stuck process loses it."""
+    with connection.cursor() as cursor:
+        cursor.execute(_RENEW, [holder.lease, list(firing_ids), holder.token])
