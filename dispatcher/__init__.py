@@ -1,0 +1,1 @@
+"""Time passing: due schedules are claimed and fired."""

@@ -16,7 +16,8 @@ TESTING = env.bool("FLOWSCHED_TESTING", default=False)
 SECRET_KEY = env.str("FLOWSCHED_SECRET_KEY", default="insecure-development-key" if DEBUG or TESTING else "")
 if not SECRET_KEY:
     raise ImproperlyConfigured(
-        "FLOWSCHED_SECRET_KEY is not set. Set it to 50 random characters, or FLOWSCHED_DEBUG=1 on a developer's machine."
+        "FLOWSCHED_SECRET_KEY is not set. Set it to 50 random characters, "
+        "or FLOWSCHED_DEBUG=1 on a developer's machine."
     )
 ALLOWED_HOSTS = env.list("FLOWSCHED_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 

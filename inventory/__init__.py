@@ -1,0 +1,1 @@
+"""Racks, components and NVLink domains."""

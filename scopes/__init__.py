@@ -1,0 +1,1 @@
+"""Which racks a schedule covers."""
