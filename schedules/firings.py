@@ -152,7 +152,7 @@ def _ask(side: croniter, minute: datetime) -> datetime | None:
 
 def _croniter(expression: str) -> croniter:
     """Return croniter on an expression of ours; its start is given with each question."""
-    return croniter(expression, start_time=0.0, ret_type=datetime, max_years_between_matches=_MAX_YEARS)
+    return croniter(expression, start_time=0.0, max_years_between_matches=_MAX_YEARS)
 
 
 @lru_cache(maxsize=4096)
