@@ -12,6 +12,6 @@ class DispatcherConfig(AppConfig):
     def ready(self) -> None:
         """Plug `withdraw` into schedules/, which may not import a folder below it."""
         from dispatcher.firing import withdraw  # noqa: PLC0415  models are ready only now
-        from schedules import ports  # noqa: PLC0415
+        from schedules.ports import ports  # noqa: PLC0415
 
-        ports.plug(withdraw=withdraw)
+        ports.withdraw = withdraw

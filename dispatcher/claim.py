@@ -32,6 +32,8 @@ from tasks.states import ACTIVE
 
 logger = logging.getLogger("flowsched.dispatcher")
 
+_ANY = timedelta(microseconds=1)  # the floor is for people who type an interval: raising it must not stop what runs
+
 _BUSY_THROUGH_OPEN_FIRING = """
 SELECT fs.scope_id
   FROM firing f
@@ -233,7 +235,7 @@ def new_plan(row: TaskSchedule, *, now: datetime, cause: str, due_at: datetime, 
 
 def set_advance(plan: FiringPlan, row: TaskSchedule, now: datetime) -> None:
     """Where the schedule goes from here. Raises InvalidInput when its timing cannot be read."""
-    spec = Spec.parse(row.spec_type, row.spec, row.timezone, dst=settings.FLOWSCHED_CRON_DST)
+    spec = Spec.parse(row.spec_type, row.spec, row.timezone, dst=settings.FLOWSCHED_CRON_DST, min_interval=_ANY)
     ahead = spec.after_fire(now)
     plan.next_run_at = ahead.next_run_at
     if not ahead.enabled_after:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
 from dispatcher.models import Firing, FiringScope
+from flowsched.errors import InvalidInput, NotFound
+from schedules.selectors import schedule_get
+from scopes.filters import filter_parse
 from tasks.models import Task
 
 # One statement tells an idle loop all it needs; each subquery reads the head of a partial index. Moments are clamped
@@ -64,6 +69,19 @@ def firings_of(schedule_id: UUID | None, *, limit: int, offset: int = 0) -> tupl
     return list(rows.order_by("-fired_at", "-id")[offset : offset + limit]), rows.count()
 
 
+def firings_named(name: str | None, *, limit: int, offset: int = 0) -> tuple[list[Firing], int]:
+    """Firings of the schedule that `name` names (name or id, existing or deleted), or of all. Raises NotFound."""
+    if name is None:
+        return firings_of(None, limit=limit, offset=offset)
+    try:
+        schedule_id: UUID | None = schedule_get(name).id
+    except NotFound:
+        schedule_id = Firing.objects.filter(schedule_name=name).order_by("-id").values_list("schedule_id", flat=True).first()
+        if schedule_id is None:
+            raise
+    return firings_of(schedule_id, limit=limit, offset=offset)
+
+
 def scopes_of_firings(firing_ids: Sequence[int]) -> dict[int, list[tuple[FiringScope, Task | None]]]:
     """The scopes of these firings in scope order, each with its task: two queries."""
     scopes = list(FiringScope.objects.filter(firing_id__in=firing_ids).order_by("firing_id", "position", "scope_id"))
@@ -105,3 +123,55 @@ def backlog() -> Backlog:
         )
         row = cursor.fetchone()
     return Backlog(*row)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """One scope and what it reaches in today's inventory."""
+
+    scope_id: UUID
+    rack_id: UUID | None
+    rack_name: str
+    component_filter: Any
+    components: int
+    last_task_id: UUID | None
+    last_task_status: str | None
+    skip_streak: int
+    gone: bool
+
+    @property
+    def words(self) -> str:
+        """The filter in words."""
+        if self.gone:
+            return "nothing: the rack was removed from the inventory"
+        try:
+            parsed = filter_parse(self.component_filter)
+        except InvalidInput as error:
+            return f"nothing: {error}"
+        if parsed is None:
+            return "whole rack"
+        return ", ".join(parsed.types) if parsed.kind == "types" else f"{len(parsed.components)} named components"
+
+
+_REACH = """
+SELECT s.id, s.rack_id, COALESCE(r.name, ''), s.component_filter::text, COALESCE(c.n, 0), s.last_task_id, t.status,
+       s.skip_streak, r.deleted_at IS NOT NULL
+  FROM task_schedule_scope s
+  LEFT JOIN rack r ON r.id = s.rack_id
+  LEFT JOIN task t ON t.id = s.last_task_id
+  LEFT JOIN LATERAL (
+       SELECT count(*) AS n FROM component k
+        WHERE k.rack_id = s.rack_id AND k.deleted_at IS NULL AND r.deleted_at IS NULL
+          AND (s.component_filter IS NULL OR jsonb_typeof(s.component_filter) = 'null'
+               OR s.component_filter -> 'types' @> to_jsonb(k.type::text)
+               OR s.component_filter -> 'components' @> to_jsonb(k.id::text))) c ON true
+ WHERE s.schedule_id = %s
+ ORDER BY s.position, s.id
+"""
+
+
+def reach(schedule_id: UUID) -> list[Reach]:
+    """The scopes of a schedule with the number of components each reaches now: one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_REACH, [schedule_id])
+        return [Reach(*row[:3], None if row[3] is None else json.loads(row[3]), *row[4:]) for row in cursor.fetchall()]

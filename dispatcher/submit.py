@@ -8,6 +8,7 @@ locked stays pending and is tried again later; it delays no other.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from django.db import DatabaseError, connection, transaction
 
 from dispatcher.records import Holder, Reason, utc_seconds
 from flowsched.db import is_busy, retried
-from flowsched.errors import Busy, FlowschedError
+from flowsched.errors import Busy, FlowschedError, Unavailable
 from flowsched.faults import fault
 from schedules.template import Template, template_load
 from scopes.filters import filter_parse
@@ -96,7 +97,8 @@ def submit(firing_ids: Sequence[int], *, holder: Holder, now: datetime, wait: bo
 
 
 def _reraise_if_lost(error: Exception) -> None:
-    if isinstance(error, DatabaseError) and not connection.is_usable():
+    """A database that is away is nobody's outcome: the firing stays open and is taken over."""
+    if isinstance(error, Unavailable) or (isinstance(error, DatabaseError) and not connection.is_usable()):
         raise error
 
 
@@ -157,7 +159,7 @@ def _headers(firing_ids: Sequence[int]) -> dict[int, _Header]:
 def _header(row: tuple[Any, ...]) -> _Header:
     template, unreadable = None, ""
     try:
-        template = template_load(row[6])
+        template = template_load(_decoded(row[6]))
     except FlowschedError as error:
         unreadable = f"the operation cannot be read: {error}"
     return _Header(row[1], row[2], row[3], row[4] == "queue", row[5], template, unreadable)
@@ -186,7 +188,7 @@ def _decide(
 def _submission(
     header: _Header, template: Template, rack_id: UUID, rack_name: str, component_filter: Any, key: UUID
 ) -> Submission:
-    parsed = filter_parse(component_filter)
+    parsed = filter_parse(_decoded(component_filter))
     return Submission(
         key=key,
         rack_id=rack_id,
@@ -202,6 +204,11 @@ def _submission(
         schedule_id=header.schedule_id,
         schedule_name=header.schedule_name,
     )
+
+
+def _decoded(stored: str | None) -> Any:
+    """A jsonb column of a bare cursor: text."""
+    return None if stored is None else json.loads(stored)
 
 
 def _write_outcomes(settled: Sequence[tuple[int, Outcome]]) -> None:

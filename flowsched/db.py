@@ -74,6 +74,11 @@ def retried(function: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
+def is_busy(error: BaseException) -> bool:
+    """Whether trying again in a moment may help: a lock timeout, a deadlock, a serialization failure."""
+    return isinstance(error, Busy) or _state(error) in BUSY_STATES
+
+
 def notify(channel: str) -> None:
     """Send a NOTIFY that listeners receive when the current transaction commits."""
     with connection.cursor() as cursor:

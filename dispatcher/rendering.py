@@ -1,0 +1,210 @@
+"""Rows and JSON of the `schedule` command: words for people, stable names for scripts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+
+from audit.models import AuditEntry
+from dispatcher.models import Firing, FiringScope
+from dispatcher.selectors import Reach
+from flowsched.cli import show
+from flowsched.errors import InvalidInput
+from schedules.durations import format_duration, to_nanoseconds
+from schedules.models import TaskSchedule
+from schedules.template import summary
+from schedules.timing import Spec
+from schedules.zones import load_zone
+from tasks.models import Task
+
+SCHEDULE_COLUMNS = ["name", "timing", "operation", "overlap", "state", "next run", "last run"]
+HISTORY_COLUMNS = ["fired", "schedule", "cause", "rack", "outcome", "task", "reason"]
+
+
+def timing_words(row: TaskSchedule) -> str:
+    """The timing in a few words."""
+    if row.spec_type == TaskSchedule.SpecType.INTERVAL:
+        return f"every {row.spec}"
+    if row.spec_type == TaskSchedule.SpecType.CRON:
+        return f"{row.spec} {row.timezone}"
+    return f"once {row.spec}"
+
+
+def state_words(row: TaskSchedule) -> str:
+    """Enabled, or why not."""
+    if row.enabled:
+        return "enabled"
+    words = {"person": "paused", "consumed": "consumed", "system": "disabled by the system"}
+    kind = words.get(row.disabled_kind, "disabled")
+    return f"{kind}: {row.disabled_reason}" if row.disabled_reason else kind
+
+
+def schedule_row(row: TaskSchedule) -> list[Any]:
+    """One line of the list."""
+    operation = summary(row.operation_template)[1]
+    return [
+        row.name, timing_words(row), operation, row.overlap_policy, state_words(row), row.next_run_at, row.last_run_at,
+    ]  # fmt: skip
+
+
+def schedule_facts(row: TaskSchedule) -> list[tuple[str, str]]:
+    """What `show` says before the scopes."""
+    grace = "however late" if row.misfire_grace is None else format_duration(to_nanoseconds(row.misfire_grace))
+    facts = [
+        ("name", row.name),
+        ("id", str(row.id)),
+        ("timing", timing_words(row)),
+        ("operation", summary(row.operation_template)[1]),
+        ("overlap", row.overlap_policy),
+        ("grace", grace),
+        ("state", state_words(row)),
+        ("next run", show(row.next_run_at)),
+        ("last run", show(row.last_run_at)),
+        ("version", str(row.version)),
+    ]
+    return [(label, show(value)) for label, value in facts]
+
+
+def schedule_json(row: TaskSchedule) -> dict[str, Any]:
+    """One schedule for scripts."""
+    operation_type, description = summary(row.operation_template)
+    return {
+        "id": row.id,
+        "name": row.name,
+        "spec_type": row.spec_type,
+        "spec": row.spec,
+        "timezone": row.timezone,
+        "operation_type": operation_type,
+        "description": description,
+        "overlap_policy": row.overlap_policy,
+        "misfire_grace": row.misfire_grace,
+        "enabled": row.enabled,
+        "disabled_kind": row.disabled_kind,
+        "disabled_reason": row.disabled_reason,
+        "disabled_by": row.disabled_by,
+        "disabled_at": row.disabled_at,
+        "next_run_at": row.next_run_at,
+        "last_run_at": row.last_run_at,
+        "version": row.version,
+        "created_at": row.created_at,
+        "updated_at": row.updated_at,
+    }
+
+
+def reach_row(scope: Reach) -> list[Any]:
+    """One scope of `show`, `scope list` and `preview`."""
+    return [scope.rack_name, scope.words, scope.components, scope.last_task_status, scope.skip_streak]
+
+
+def reach_json(scope: Reach) -> dict[str, Any]:
+    """One scope for scripts."""
+    return {
+        "scope_id": scope.scope_id,
+        "rack_id": scope.rack_id,
+        "rack": scope.rack_name,
+        "component_filter": scope.component_filter,
+        "components": scope.components,
+        "last_task_id": scope.last_task_id,
+        "last_task_status": scope.last_task_status,
+        "skip_streak": scope.skip_streak,
+    }
+
+
+def firing_rows(
+    firing: Firing, scopes: Sequence[tuple[FiringScope, Task | None]], most: int
+) -> list[list[Any]]:
+    """The lines of one firing: a rack a line, the rest counted; a firing without scopes says why."""
+    head = [firing.fired_at, firing.schedule_name, firing.cause]
+    if not scopes:
+        return [[*head, None, firing.state, None, firing.reason]]
+    rows = [
+        [*head, scope.rack_name, scope.state, task.status if task else None, scope.reason or (task and task.message)]
+        for scope, task in scopes[:most]
+    ]
+    if len(scopes) > most:
+        rows.append([*head, f"… {len(scopes) - most} more", None, None, "--racks N shows more, --json all"])
+    return rows
+
+
+def firing_json(firing: Firing, scopes: Sequence[tuple[FiringScope, Task | None]]) -> dict[str, Any]:
+    """One firing for scripts."""
+    return {
+        "id": firing.id,
+        "schedule_id": firing.schedule_id,
+        "schedule": firing.schedule_name,
+        "cause": firing.cause,
+        "actor": firing.actor,
+        "due_at": firing.due_at,
+        "fired_at": firing.fired_at,
+        "state": firing.state,
+        "reason": firing.reason,
+        "takeovers": firing.takeovers,
+        "closed_at": firing.closed_at,
+        "scopes": [
+            {
+                "scope_id": scope.scope_id,
+                "rack_id": scope.rack_id,
+                "rack": scope.rack_name,
+                "outcome": scope.state,
+                "reason_code": scope.reason_code,
+                "reason": scope.reason,
+                "task_id": scope.task_id,
+                "task_status": task.status if task else None,
+                "task_message": task.message if task else None,
+            }
+            for scope, task in scopes
+        ],
+    }
+
+
+def audit_json(entry: AuditEntry) -> dict[str, Any]:
+    """One audit entry for scripts."""
+    return {
+        "at": entry.at, "actor": entry.actor, "door": entry.door, "verb": entry.verb, "before": entry.before,
+        "after": entry.after, "refused": entry.refused, "request_id": entry.request_id,
+    }  # fmt: skip
+
+
+def audit_words(entry: AuditEntry) -> str:
+    """What an entry says in a table."""
+    if entry.refused:
+        return f"refused: {entry.refused}"
+    before, after = entry.before or {}, entry.after or {}
+    words = [
+        f"{key}: {_short(before[key])} → {_short(value)}" if key in before else f"{key}: {_short(value)}"
+        for key, value in after.items()
+        if before.get(key) != value
+    ]
+    return ", ".join(words)
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:59] + "…"  # noqa: PLR2004  a table's cell
+
+
+def next_runs(row: TaskSchedule, count: int, now: datetime) -> list[datetime]:
+    """The next `count` times this schedule runs, or would run if it were resumed now. Empty when it never does."""
+    try:
+        spec = Spec.parse(row.spec_type, row.spec, row.timezone, dst=settings.FLOWSCHED_CRON_DST)
+    except InvalidInput:
+        return []
+    if row.spec_type == TaskSchedule.SpecType.ONE_TIME:
+        return [row.next_run_at] if row.next_run_at else []
+    run = row.next_run_at if row.enabled else spec.first_run(now)
+    runs: list[datetime] = []
+    while run is not None and len(runs) < count:
+        runs.append(run)
+        run = spec.next_after(max(run, now))
+    return runs
+
+
+def local(moment: datetime, timezone: str) -> str:
+    """The wall clock of the schedule's zone, with the zone's abbreviation."""
+    zone: ZoneInfo = load_zone(timezone)
+    return moment.astimezone(zone).strftime("%a %Y-%m-%d %H:%M:%S %Z")
