@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from typing import Any
 
@@ -25,6 +24,13 @@ class Command(FlowCommand):
 
     help = "Look at, stop or enter the PostgreSQL that flowsched runs when DATABASE_URL is unset."
     requires_system_checks = ()
+    psql_arguments: tuple[str, ...] = ()
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        """Keep psql's arguments away from our parser, which would take its options for our own."""
+        if argv[2:3] == ["psql"]:
+            argv, self.psql_arguments = argv[:3], tuple(argv[3:])
+        super().run_from_argv(argv)
 
     def add_arguments(self, parser: CommandParser) -> None:
         """One word says what to do."""
@@ -32,8 +38,7 @@ class Command(FlowCommand):
         super().add_arguments(verbs.add_parser("status", help="where it is and whether it runs; exit code 1 if not"))
         stop = verbs.add_parser("stop", help="stop it in an orderly way; the next connection starts it again")
         stop.add_argument("--if-idle", action="store_true", help="leave it running while others are connected")
-        psql = verbs.add_parser("psql", help="enter it with psql; further arguments are psql's")
-        psql.add_argument("arguments", nargs=argparse.REMAINDER)
+        verbs.add_parser("psql", help="enter it with psql; further arguments are psql's")
 
     def run(self, **options: Any) -> int | None:
         """Do the one thing asked for."""
@@ -47,7 +52,7 @@ class Command(FlowCommand):
                 case "stop":
                     return self._stop(cluster, if_idle=options["if_idle"])
                 case _:
-                    return self._psql(cluster, options["arguments"])
+                    return self._psql(cluster)
         except StartFailed as error:
             raise Unavailable(str(error)) from error
 
@@ -83,7 +88,7 @@ class Command(FlowCommand):
         self.stdout.write("stopped" if stopped else "not running")
         return 0 if stopped else REFUSED
 
-    def _psql(self, cluster: Cluster, arguments: list[str]) -> int:
+    def _psql(self, cluster: Cluster) -> int:
         server.ensure(cluster)
         account = accounts.choose(cluster)
         psql = programs.usable_by(programs.find(settings.FLOWSCHED_PG_BIN, cluster), account, cluster) / "psql"
@@ -91,6 +96,6 @@ class Command(FlowCommand):
             raise PreconditionFailed(
                 f"There is no psql in {psql.parent}; set FLOWSCHED_PG_BIN to a folder that has one."
             )
-        target = ["-h", str(cluster.socket_dir), "-p", PORT, "-U", DATABASE]
-        database = [] if any(not word.startswith("-") for word in arguments[:1]) else ["-d", DATABASE]
-        os.execv(psql, [str(psql), *target, *database, *arguments])  # noqa: S606
+        target = [str(psql), "-h", str(cluster.socket_dir), "-p", PORT, "-U", DATABASE]
+        # By the environment, so that a database named among the arguments wins.
+        os.execve(psql, [*target, *self.psql_arguments], os.environ | {"PGDATABASE": DATABASE})  # noqa: S606
