@@ -34,7 +34,9 @@ class Named:
     def walls(self, date):
         if not self.on(date):
             return []
-        return [datetime(date.year, date.month, date.day, h, m) for h in sorted(self.hours) for m in sorted(self.minutes)]
+        return [
+            datetime(date.year, date.month, date.day, h, m) for h in sorted(self.hours) for m in sorted(self.minutes)
+        ]
 
 
 def next_firing(named, zone, policy, after):
