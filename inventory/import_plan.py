@@ -15,20 +15,28 @@ from uuid import UUID
 from django.db.models import Q
 
 from inventory.document import KEEP, ComponentDocument, RackDocument
+from inventory.identifiers import parse_ip
 from inventory.models import Bmc, Component, Rack
 from inventory.reading import Report
 from inventory.strictjson import join
 
 RACKS_PER_BATCH = 250
+TAKEN = "TAKEN"
+IN_OTHER_RACK = "IN_OTHER_RACK"
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to import. `keep_firmware` leaves versions of known components alone, whatever the document says."""
+    """How to import. `keep_firmware` leaves versions of known components alone, whatever the document says.
+
+    `components` and `macs` are those of the whole document: what one batch gives up, another may take.
+    """
 
     now: datetime
     prune: bool = False
     keep_firmware: bool = False
+    components: frozenset[UUID] = frozenset()
+    macs: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -40,6 +48,7 @@ class Batch:
     racks_same: int = 0
     new: list[Component] = field(default_factory=list)
     changed: list[Component] = field(default_factory=list)
+    changed_firmware: list[Component] = field(default_factory=list)
     same: int = 0
     omitted: list[Component] = field(default_factory=list)
     bmcs_gone: list[str] = field(default_factory=list)
@@ -127,7 +136,7 @@ def _report_taken(
         holder = holders.get((what, value))
         if holder is not None and holder.id != own:
             gone = "the removed " if holder.deleted_at is not None else ""
-            report.add(pointer, f"this {what} is taken by {gone}{noun} '{holder.name}' ({holder.id})")
+            report.add(pointer, f"this {what} is taken by {gone}{noun} '{holder.name}' ({holder.id})", code=TAKEN)
 
 
 def _external_ids(documents: Iterable[RackDocument | ComponentDocument]) -> set[str]:
@@ -151,12 +160,12 @@ def _plan_components(racks: Sequence[RackDocument], batch: Batch, options: Optio
                 stamps = {"created_at": options.now, "updated_at": options.now}
                 batch.new.append(Component(id=component.id, **stamps, **values))
             elif row.deleted_at is None and row.rack is not None and row.rack_id != rack.id:
-                report.add(component.pointer, _elsewhere(row, row.rack, rack))
-            elif _change(row, values, batch, options.now):
-                batch.changed.append(row)
-            elif component.id in moved:
+                report.add(component.pointer, _elsewhere(row, row.rack, rack), code=IN_OTHER_RACK)
+            elif _change(row, values, batch, options.now) or component.id in moved:
                 row.updated_at = options.now
-                batch.changed.append(row)
+                # Apart, so that a version that a running task writes meanwhile is not put back.
+                changed = batch.changed_firmware if "firmware_version" in values else batch.changed
+                changed.append(row)
             else:
                 batch.same += 1
 
@@ -168,7 +177,9 @@ def _elsewhere(row: Component, there: Rack, here: RackDocument) -> str:
     )
 
 
-def _values(component: ComponentDocument, rack: RackDocument, row: Component | None, options: Options) -> dict[str, Any]:
+def _values(
+    component: ComponentDocument, rack: RackDocument, row: Component | None, options: Options
+) -> dict[str, Any]:
     """The columns that a document decides. The power state is never one of them."""
     values: dict[str, Any] = {
         "rack_id": rack.id,
@@ -212,26 +223,30 @@ def _component_clashes(components: Sequence[ComponentDocument], report: Report) 
 
 
 def _plan_bmcs(components: Sequence[ComponentDocument], batch: Batch, options: Options, report: Report) -> set[UUID]:
-    """Work out the BMC writes; the components whose BMCs change. A BMC of a component that stays elsewhere is a clash."""
+    """Work out the BMC writes; the components whose BMCs change. One that a component elsewhere keeps is a clash."""
     ids = {component.id for component in components}
     leaving = {row.id for row in batch.omitted} if options.prune else set()
     wanted = {bmc.mac_address: (component, bmc) for component in components for bmc in component.bmcs}
     rows = Bmc.objects.filter(Q(component_id__in=ids) | Q(mac_address__in=list(wanted)))
     known = {row.mac_address: row for row in rows.select_related("component")}
-    batch.bmcs_gone = [mac for mac, row in known.items() if mac not in wanted]
-    touched = {known[mac].component_id for mac in batch.bmcs_gone}
+    touched = {row.component_id for mac, row in known.items() if mac not in wanted}
+    batch.bmcs_gone = [mac for mac in known if mac not in options.macs]
     for mac, (component, bmc) in wanted.items():
         row = known.get(mac)
         if row is not None:
             holder = row.component
-            if (row.component_id, row.type, row.ip_address) == (component.id, bmc.type, bmc.ip_address):
+            if (row.component_id, row.type, _ip(row)) == (component.id, bmc.type, bmc.ip_address):
                 continue
-            if holder.id not in ids | leaving and holder.deleted_at is None:
-                report.add(bmc.pointer, f"this MAC address is taken by component '{holder.name}' ({holder.id})")
+            if holder.id not in options.components | leaving and holder.deleted_at is None:
+                report.add(
+                    bmc.pointer, f"this MAC address is taken by component '{holder.name}' ({holder.id})", code=TAKEN
+                )
                 continue
             touched.add(holder.id)
-        batch.bmcs_set.append(
-            Bmc(mac_address=mac, component_id=component.id, type=bmc.type, ip_address=bmc.ip_address)
-        )
+        batch.bmcs_set.append(Bmc(mac_address=mac, component_id=component.id, type=bmc.type, ip_address=bmc.ip_address))
         touched.add(component.id)
     return touched
+
+
+def _ip(row: Bmc) -> str | None:
+    return None if row.ip_address is None else parse_ip(row.ip_address)

@@ -20,7 +20,7 @@ from flowsched import db
 from flowsched.actor import Actor
 from flowsched.errors import AlreadyExists, Busy, PreconditionFailed
 from inventory.document import Document, RackDocument
-from inventory.import_plan import RACKS_PER_BATCH, Batch, Options, plan_batch
+from inventory.import_plan import IN_OTHER_RACK, RACKS_PER_BATCH, TAKEN, Batch, Options, plan_batch
 from inventory.models import Bmc, Component, NVLDomain, Rack
 from inventory.reading import Report
 
@@ -34,7 +34,7 @@ _RACK_COLUMNS = [
 ]  # fmt: skip
 _COMPONENT_COLUMNS = [
     "rack", "type", "name", "manufacturer", "model", "serial_number", "description", "external_id",
-    "firmware_version", "slot_id", "tray_index", "host_id", "updated_at", "deleted_at",
+    "slot_id", "tray_index", "host_id", "updated_at", "deleted_at",
 ]  # fmt: skip
 
 
@@ -66,10 +66,6 @@ class ImportSummary:
         return bool(self.domains_created) or any(c.created + c.updated + c.pruned for c in counts)
 
 
-class _DryRunOver(Exception):  # noqa: N818  no error: it takes the transaction back
-    pass
-
-
 def racks_import(
     *,
     document: Document,
@@ -85,16 +81,19 @@ def racks_import(
     `prune` removes the components of these racks that the document omits. `dry_run` says what would happen, writes
     nothing and leaves no audit row.
     """
-    options = Options(now=now, prune=prune, keep_firmware=keep_firmware)
+    components = [component for rack in document.racks for component in rack.components]
+    options = Options(
+        now=now,
+        prune=prune,
+        keep_firmware=keep_firmware,
+        components=frozenset(component.id for component in components),
+        macs=frozenset(bmc.mac_address for component in components for bmc in component.bmcs),
+    )
     if dry_run:
-        summary = None
-        try:
-            with db.translate(), transaction.atomic():
-                summary, _ = _import(document, options, dry_run=True)
-                raise _DryRunOver
-        except _DryRunOver:
-            assert summary is not None
-            return summary
+        with db.translate(), transaction.atomic():
+            summary, _ = _import(document, options, dry_run=True)
+            transaction.set_rollback(True)  # takes back the domains that planning needed
+        return summary
     with verb(verb_name, by=by, kind="inventory", now=now, object_name=document.source) as done:
         summary, batches = _import(document, options, dry_run=False)
         _record(done, summary, batches)
@@ -142,9 +141,9 @@ def _domains(racks: Sequence[RackDocument], now: datetime) -> tuple[dict[str, UU
 def _refuse(report: Report) -> None:
     if report.faults:
         text = "\n".join(report.lines())
-        if all("is taken by" in reason for reason in report.faults.values()):
-            raise AlreadyExists(text, reason="TAKEN")
-        raise PreconditionFailed(text, reason="IN_OTHER_RACK")
+        if report.codes == {TAKEN}:
+            raise AlreadyExists(text, reason=TAKEN)
+        raise PreconditionFailed(text, reason=IN_OTHER_RACK)
 
 
 def _write(batch: Batch, options: Options) -> None:
@@ -157,6 +156,7 @@ def _write(batch: Batch, options: Options) -> None:
             live.update(deleted_at=options.now, updated_at=options.now)
         Component.objects.bulk_create(batch.new, batch_size=_ROWS_PER_STATEMENT)
         _update(Component, batch.changed, _COMPONENT_COLUMNS)
+        _update(Component, batch.changed_firmware, [*_COMPONENT_COLUMNS, "firmware_version"])
         if batch.bmcs_gone:
             Bmc.objects.filter(mac_address__in=batch.bmcs_gone).delete()
         Bmc.objects.bulk_create(
@@ -194,7 +194,7 @@ def _taken_meanwhile(error: IntegrityError) -> AlreadyExists:
     diagnostics = getattr(error.__cause__, "diag", None)
     name = str(getattr(diagnostics, "constraint_name", "") or "")
     what = _CONSTRAINTS.get(name, "a value that must be unique")
-    return AlreadyExists(f"{what} was taken by somebody else meanwhile: import again", reason="TAKEN")
+    return AlreadyExists(f"{what} was taken by somebody else meanwhile: import again", reason=TAKEN)
 
 
 def _summary(
@@ -206,7 +206,7 @@ def _summary(
         racks.updated += len(batch.racks_changed)
         racks.unchanged += batch.racks_same
         components.created += len(batch.new)
-        components.updated += len(batch.changed)
+        components.updated += len(batch.changed) + len(batch.changed_firmware)
         components.unchanged += batch.same
     omitted = sum(len(batch.omitted) for batch in batches)
     if options.prune:
