@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import IntegrityError, InterfaceError, OperationalError, connection
 
 from flowsched.errors import Busy, Unavailable
 
@@ -30,3 +30,9 @@ def notify(channel: str) -> None:
     """Send a NOTIFY that listeners receive when the current transaction commits."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_notify(%s, '')", [channel])
+
+
+def constraint_of(error: IntegrityError) -> str:
+    """The name of the constraint that `error` broke, for a service to turn into a typed error; empty if it has none."""
+    diagnostics = getattr(error.__cause__, "diag", None)
+    return getattr(diagnostics, "constraint_name", None) or ""
