@@ -63,5 +63,6 @@ FLOWSCHED_HISTORY_DAYS = env.int("FLOWSCHED_HISTORY_DAYS", default=90)
 
 # Execution ------------------------------------------------------------------------------------------------------
 FLOWSCHED_EXECUTOR = env.str("FLOWSCHED_EXECUTOR", default="simulated" if DEBUG or TESTING else "")
+FLOWSCHED_ENGINE = env.str("FLOWSCHED_ENGINE", default="tasks.engines.procrastinate.ProcrastinateEngine")
 FLOWSCHED_WORKER_CONCURRENCY = env.int("FLOWSCHED_WORKER_CONCURRENCY", default=8)
 FLOWSCHED_EFFECT_LOG = Path(env.str("FLOWSCHED_EFFECT_LOG", default=str(DATA_DIR / "effects.jsonl")))
