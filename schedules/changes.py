@@ -17,6 +17,7 @@ from audit.services import verb
 from flowsched import db
 from flowsched.actor import Actor
 from flowsched.errors import InvalidInput
+from inventory.identifiers import check_name
 from schedules import checks
 from schedules.models import TaskSchedule
 from schedules.rows import AUDIT_KIND, CHANNEL, plain, refuse_consumed, schedule_lock, schedule_write
@@ -46,7 +47,7 @@ class ScheduleChanges:
     spec_type: str | Unset = UNSET
     spec: str | Unset = UNSET
     timezone: str | Unset = UNSET
-    misfire_grace: timedelta | None | Unset = UNSET
+    misfire_grace: timedelta | Unset | None = UNSET
 
     @property
     def empty(self) -> bool:
@@ -93,7 +94,7 @@ def _plain_columns(changes: ScheduleChanges) -> dict[str, Any]:
     """The columns to write that do not touch when the schedule runs. Raises InvalidInput."""
     columns: dict[str, Any] = {}
     if changes.name is not UNSET:
-        checks.check_name(changes.name)
+        check_name(changes.name, what="the schedule's name")
         columns["name"] = changes.name
     if changes.overlap_policy is not UNSET:
         checks.check_overlap_policy(changes.overlap_policy)

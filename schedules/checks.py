@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
@@ -11,27 +10,8 @@ from flowsched.errors import InvalidInput
 from schedules.durations import format_duration, to_nanoseconds
 from schedules.quoting import quote
 
-MAX_NAME: Final = 255
-MAX_REASON: Final = 1000
 MAX_GRACE: Final = timedelta(days=366)
 OVERLAP_POLICIES: Final = ("skip", "queue")
-
-# Control characters, lone surrogates, line and paragraph separators.
-_NOT_TEXT: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
-# They turn text around on the screen: a name could read as another one in a list and in a log.
-_BIDI: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-
-
-def check_name(name: str) -> None:
-    """Refuse a name that is empty, too long, padded with blanks, or holds characters that cannot be seen."""
-    if not name:
-        raise InvalidInput("a schedule needs a name", field="name")
-    if len(name) > MAX_NAME:
-        raise InvalidInput(f"a name must have at most {MAX_NAME} characters, this one has {len(name)}", field="name")
-    if _unprintable(name):
-        raise InvalidInput(f"the name {quote(name)} holds control characters", field="name")
-    if name != name.strip():
-        raise InvalidInput(f"the name {quote(name)} begins or ends with a blank", field="name")
 
 
 def check_spec_given(spec_type: str, spec: str) -> None:
@@ -71,12 +51,14 @@ def check_grace(grace: timedelta | None, *, poll_interval: timedelta) -> None:
         )
 
 
-def check_reason(reason: str) -> None:
-    """Refuse a reason that is too long or cannot be stored. Line breaks and tabs are fine."""
-    if len(reason) > MAX_REASON:
-        raise InvalidInput(f"a reason must have at most {MAX_REASON} characters", field="reason")
-    if _unprintable(reason.replace("\n", "").replace("\t", "")):
-        raise InvalidInput("the reason holds control characters", field="reason")
+def check_scope_count(count: int, *, limit: int) -> None:
+    """Refuse more scopes than one schedule may have."""
+    if count > limit:
+        raise InvalidInput(
+            f"a schedule may have at most {limit} racks, and this makes {count}: split it into several schedules",
+            reason="TOO_MANY_SCOPES",
+            field="target_spec",
+        )
 
 
 def check_window(information: Mapping[str, Any], *, spec_type: str) -> None:
@@ -96,10 +78,6 @@ def check_window(information: Mapping[str, Any], *, spec_type: str) -> None:
         )
     if isinstance(start, int) and isinstance(end, int) and end <= start:
         raise InvalidInput("end_time must be after start_time", field="operation")
-
-
-def _unprintable(text: str) -> bool:
-    return any(character in _BIDI or unicodedata.category(character) in _NOT_TEXT for character in text)
 
 
 def _said(value: timedelta) -> str:

@@ -13,16 +13,16 @@ from datetime import timedelta
 from typing import Any, Final
 
 from flowsched.errors import InvalidInput
-from tasks.operations import Operation
+from tasks.operations import Operation, OperationType, operation_check
 
 MAX_QUEUE_TIMEOUT: Final = timedelta(days=366)
 _FIELD: Final = "operation"
 
-POWER: Final = "power_control"
-FIRMWARE: Final = "firmware_control"
-BRING_UP: Final = "bring_up"
+POWER: Final = OperationType.POWER.value
+FIRMWARE: Final = OperationType.FIRMWARE.value
+BRING_UP: Final = OperationType.BRING_UP.value
 
-# (type, code) -> what the operation is called in lists. Nothing else can be read as an operation.
+# (type, code) -> what the operation is called in lists. Nothing else can be scheduled.
 _WORDS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     (POWER, "power_on"): ("POWER_ON", "Power On"),
     (POWER, "force_power_on"): ("POWER_ON", "Power On"),
@@ -63,9 +63,12 @@ def template_dump(
     """What is stored for `operation`.
 
     A queue timeout of nothing or less is the setting's, and left out; it is stored in whole seconds, rounded up.
-    Raises InvalidInput for a timeout above a year and for any `rule_id`: operation rules do not exist here, and a
-    schedule that names one would run without it.
+    Raises InvalidInput for an operation that cannot be scheduled, for a timeout above a year, and for any `rule_id`:
+    operation rules do not exist here, and a schedule that names one would run without it.
     """
+    operation_check(operation)
+    if (operation.type, operation.code) not in _WORDS:
+        raise InvalidInput(f"'{operation.code}' cannot be scheduled", field=_FIELD)
     if rule_id not in (None, ""):
         raise InvalidInput(
             "operation rules are not supported: leave rule_id out, and the operation acts on what the scopes name",
@@ -79,9 +82,7 @@ def template_dump(
     }
     if queue_timeout is not None and queue_timeout > timedelta(0):
         if queue_timeout > MAX_QUEUE_TIMEOUT:
-            raise InvalidInput(
-                f"a queue timeout must be at most {MAX_QUEUE_TIMEOUT.days} days", field="queue_timeout"
-            )
+            raise InvalidInput(f"a queue timeout must be at most {MAX_QUEUE_TIMEOUT.days} days", field="queue_timeout")
         template["queue_timeout_secs"] = -(-queue_timeout // timedelta(seconds=1))
     return template
 
@@ -98,6 +99,10 @@ def template_load(stored: Any) -> Template:
         raise _unreadable("its information must be a JSON object")
     if stored.get("rule_id") not in (None, ""):
         raise _unreadable("it names an operation rule, and those are not supported")
+    try:
+        operation_check(Operation(kind, code, information))
+    except InvalidInput as error:
+        raise _unreadable(error.message) from None
     return Template(kind, code, information, _queue_timeout(stored.get("queue_timeout_secs")))
 
 

@@ -104,16 +104,16 @@ def filter_merge(
             reason="FILTER_KIND",
             field=_FIELD,
         )
-    return ComponentFilter(
-        existing.kind, existing.types + incoming.types, existing.components + incoming.components
-    )
+    return ComponentFilter(existing.kind, existing.types + incoming.types, existing.components + incoming.components)
 
 
 def filter_equal(one: ComponentFilter | None, other: ComponentFilter | None) -> bool:
     """Whether both mean the same components: order and duplicates do not count, the whole rack equals only itself."""
     if one is None or other is None:
         return one is other
-    return one.kind == other.kind and set(one.types) == set(other.types) and set(one.components) == set(other.components)
+    return (
+        one.kind == other.kind and set(one.types) == set(other.types) and set(one.components) == set(other.components)
+    )
 
 
 def _strings(stored: dict[str, Any], key: str) -> tuple[str, ...]:
