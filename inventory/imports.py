@@ -1,0 +1,236 @@
+"""Importing racks: all or nothing, idempotent by id, in batches.
+
+One transaction and one audit row an import. A fault of any rack leaves nothing of the others; what an import does not
+say (power states, omitted components) stays. A constant number of statements a batch of racks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, connection, transaction
+
+from audit.services import Verb, verb
+from flowsched import db
+from flowsched.actor import Actor
+from flowsched.errors import AlreadyExists, Busy, PreconditionFailed
+from inventory.document import Document, RackDocument
+from inventory.import_plan import RACKS_PER_BATCH, Batch, Options, plan_batch
+from inventory.models import Bmc, Component, NVLDomain, Rack
+from inventory.reading import Report
+
+IMPORT_LOCK = 7_305_816_220_001  # advisory: two imports at a time would plan against each other's unwritten rows
+NAMES_SHOWN = 10
+NAMES_AUDITED = 100
+_ROWS_PER_STATEMENT = 5_000
+_RACK_COLUMNS = [
+    "name", "manufacturer", "model", "serial_number", "description", "external_id", "location", "nvl_domain",
+    "updated_at", "deleted_at",
+]  # fmt: skip
+_COMPONENT_COLUMNS = [
+    "rack", "type", "name", "manufacturer", "model", "serial_number", "description", "external_id",
+    "firmware_version", "slot_id", "tray_index", "host_id", "updated_at", "deleted_at",
+]  # fmt: skip
+
+
+@dataclass(slots=True)
+class Counts:
+    """What happened to the rows of one kind. `kept` and `pruned` are those that the file omits."""
+
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    kept: int = 0
+    pruned: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSummary:
+    """What an import did, or would do."""
+
+    racks: Counts
+    components: Counts
+    domains_created: tuple[str, ...]
+    warnings: tuple[str, ...]
+    dry_run: bool = False
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was written."""
+        counts = (self.racks, self.components)
+        return bool(self.domains_created) or any(c.created + c.updated + c.pruned for c in counts)
+
+
+class _DryRunOver(Exception):  # noqa: N818  no error: it takes the transaction back
+    pass
+
+
+def racks_import(
+    *,
+    document: Document,
+    by: Actor,
+    now: datetime,
+    prune: bool = False,
+    dry_run: bool = False,
+    keep_firmware: bool = False,
+    verb_name: str = "rack.import",
+) -> ImportSummary:
+    """Bring the inventory to what `document` says of its racks. Clashes with other rows are refused with their place.
+
+    `prune` removes the components of these racks that the document omits. `dry_run` says what would happen, writes
+    nothing and leaves no audit row.
+    """
+    options = Options(now=now, prune=prune, keep_firmware=keep_firmware)
+    if dry_run:
+        summary = None
+        try:
+            with db.translate(), transaction.atomic():
+                summary, _ = _import(document, options, dry_run=True)
+                raise _DryRunOver
+        except _DryRunOver:
+            assert summary is not None
+            return summary
+    with verb(verb_name, by=by, kind="inventory", now=now, object_name=document.source) as done:
+        summary, batches = _import(document, options, dry_run=False)
+        _record(done, summary, batches)
+    return summary
+
+
+def _import(document: Document, options: Options, *, dry_run: bool) -> tuple[ImportSummary, list[Batch]]:
+    _only_one_at_a_time()
+    domains, created = _domains(document.racks, options.now)
+    report = Report(document.source)
+    racks = sorted(document.racks, key=lambda rack: rack.id)  # locks go by id, across batches too
+    batches = [
+        plan_batch(racks[start : start + RACKS_PER_BATCH], domains=domains, options=options, report=report)
+        for start in range(0, len(racks), RACKS_PER_BATCH)
+    ]
+    _refuse(report)
+    if not dry_run:
+        for batch in batches:
+            _write(batch, options)
+    return _summary(document, batches, created, options, dry_run=dry_run), batches
+
+
+def _only_one_at_a_time() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [IMPORT_LOCK])
+        if not cursor.fetchone()[0]:
+            raise Busy("another import is under way; try again when it is done")
+
+
+def _domains(racks: Sequence[RackDocument], now: datetime) -> tuple[dict[str, UUID], tuple[str, ...]]:
+    """Ids of the domains that `racks` name, those not there created, removed ones brought back."""
+    names = sorted({rack.nvl_domain for rack in racks if isinstance(rack.nvl_domain, str)})
+    if not names:
+        return {}, ()
+    known = {domain.name: domain for domain in NVLDomain.objects.filter(name__in=names)}
+    missing = [NVLDomain(name=name, created_at=now) for name in names if name not in known]
+    NVLDomain.objects.bulk_create(missing)
+    gone = [domain.id for domain in known.values() if domain.deleted_at is not None]
+    if gone:
+        NVLDomain.objects.filter(id__in=gone, deleted_at__isnull=False).update(deleted_at=None)
+    found = known | {domain.name: domain for domain in missing}
+    return {name: domain.id for name, domain in found.items()}, tuple(domain.name for domain in missing)
+
+
+def _refuse(report: Report) -> None:
+    if report.faults:
+        text = "\n".join(report.lines())
+        if all("is taken by" in reason for reason in report.faults.values()):
+            raise AlreadyExists(text, reason="TAKEN")
+        raise PreconditionFailed(text, reason="IN_OTHER_RACK")
+
+
+def _write(batch: Batch, options: Options) -> None:
+    try:
+        Rack.objects.bulk_create(batch.racks_new, batch_size=_ROWS_PER_STATEMENT)
+        _update(Rack, batch.racks_changed, _RACK_COLUMNS)
+        if options.prune and batch.omitted:
+            ids = [row.id for row in batch.omitted]
+            live = Component.objects.filter(id__in=ids, deleted_at__isnull=True)
+            live.update(deleted_at=options.now, updated_at=options.now)
+        Component.objects.bulk_create(batch.new, batch_size=_ROWS_PER_STATEMENT)
+        _update(Component, batch.changed, _COMPONENT_COLUMNS)
+        if batch.bmcs_gone:
+            Bmc.objects.filter(mac_address__in=batch.bmcs_gone).delete()
+        Bmc.objects.bulk_create(
+            batch.bmcs_set,
+            batch_size=_ROWS_PER_STATEMENT,
+            update_conflicts=True,
+            unique_fields=["mac_address"],
+            update_fields=["component", "type", "ip_address"],
+        )
+    except IntegrityError as error:
+        raise _taken_meanwhile(error) from error
+
+
+def _update(model: type[Rack | Component], rows: Sequence[Any], columns: list[str]) -> None:
+    """One statement for any number of changed rows; the columns not named keep what they hold now."""
+    manager: Any = model._default_manager  # noqa: SLF001  Django's public name for a model's manager
+    manager.bulk_create(
+        rows, batch_size=_ROWS_PER_STATEMENT, update_conflicts=True, unique_fields=["id"], update_fields=columns
+    )
+
+
+_CONSTRAINTS = {
+    "rack_pkey": "the id of a rack",
+    "rack_name_key": "the name of a rack",
+    "rack_external_id_key": "the external id of a rack",
+    "rack_serial_once": "the manufacturer and serial number of a rack",
+    "component_pkey": "the id of a component",
+    "component_serial_once": "the manufacturer and serial number of a component",
+    "component_external_id_once": "the type and external id of a component",
+}
+
+
+def _taken_meanwhile(error: IntegrityError) -> AlreadyExists:
+    """A row that somebody wrote between plan and write."""
+    diagnostics = getattr(error.__cause__, "diag", None)
+    name = str(getattr(diagnostics, "constraint_name", "") or "")
+    what = _CONSTRAINTS.get(name, "a value that must be unique")
+    return AlreadyExists(f"{what} was taken by somebody else meanwhile: import again", reason="TAKEN")
+
+
+def _summary(
+    document: Document, batches: Sequence[Batch], created: tuple[str, ...], options: Options, *, dry_run: bool
+) -> ImportSummary:
+    racks, components = Counts(), Counts()
+    for batch in batches:
+        racks.created += len(batch.racks_new)
+        racks.updated += len(batch.racks_changed)
+        racks.unchanged += batch.racks_same
+        components.created += len(batch.new)
+        components.updated += len(batch.changed)
+        components.unchanged += batch.same
+    omitted = sum(len(batch.omitted) for batch in batches)
+    if options.prune:
+        components.pruned = omitted
+    else:
+        components.kept = omitted
+    notes = document.warnings + tuple(_notes(batches, options))
+    return ImportSummary(racks, components, created, notes, dry_run)
+
+
+def _notes(batches: Sequence[Batch], options: Options) -> Iterator[str]:
+    revived = sum(batch.revived for batch in batches)
+    if revived:
+        yield f"{revived} removed racks or components are in the file and brought back"
+    omitted = [row for batch in batches for row in batch.omitted]
+    if omitted and not options.prune:
+        names = [f"{row.name} in {row.rack.name if row.rack else 'no rack'}" for row in omitted[:NAMES_SHOWN]]
+        more = f" and {len(omitted) - NAMES_SHOWN} more" if len(omitted) > NAMES_SHOWN else ""
+        yield f"{len(omitted)} components that the file omits are kept ({', '.join(names)}{more}): --prune removes them"
+
+
+def _record(done: Verb, summary: ImportSummary, batches: Sequence[Batch]) -> None:
+    """What the audit trail keeps of an import: counts, and the first names."""
+    done.changed = summary.changed
+    written = [rack.name for batch in batches for rack in (*batch.racks_new, *batch.racks_changed)]
+    done.after = dataclasses.asdict(summary) | {"racks_written": written[:NAMES_AUDITED]}
+    done.after.pop("dry_run")
