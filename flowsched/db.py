@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from django.db import InterfaceError, InternalError, OperationalError, connection, connections
+from django.db import IntegrityError, InterfaceError, InternalError, OperationalError, connection, connections
 
 from flowsched.errors import Busy, Unavailable
 from flowsched.postgres.errors import StartFailed
@@ -83,6 +83,12 @@ def notify(channel: str) -> None:
     """Send a NOTIFY that listeners receive when the current transaction commits."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_notify(%s, '')", [channel])
+
+
+def constraint_of(error: IntegrityError) -> str:
+    """The name of the constraint that `error` broke, for a service to turn into a typed error; empty if it has none."""
+    diagnostics = getattr(error.__cause__, "diag", None)
+    return getattr(diagnostics, "constraint_name", None) or ""
 
 
 @contextmanager

@@ -121,5 +121,6 @@ FLOWSCHED_MAX_COMPONENTS_PER_RACK = env.int("FLOWSCHED_MAX_COMPONENTS_PER_RACK",
 FLOWSCHED_HISTORY_DAYS = env.int("FLOWSCHED_HISTORY_DAYS", default=90, minimum=7)
 
 # Execution ------------------------------------------------------------------------------------------------------
+FLOWSCHED_ENGINE = env.str("FLOWSCHED_ENGINE", default="tasks.engines.procrastinate.ProcrastinateEngine")
 FLOWSCHED_WORKER_CONCURRENCY = env.int("FLOWSCHED_WORKER_CONCURRENCY", default=8)
 FLOWSCHED_EFFECT_LOG = env.path("FLOWSCHED_EFFECT_LOG", default=DATA_DIR / "effects.jsonl")

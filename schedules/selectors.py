@@ -1,0 +1,48 @@
+"""Reading schedules: a constant number of queries for any number of rows.
+
+Nothing here interprets a template or a spec, so one that cannot be read empties no list.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db.models import Q
+
+from flowsched.errors import InvalidInput
+from inventory.identifiers import check_name, uuid_or_none
+from schedules.models import TaskSchedule
+from schedules.rows import not_found
+
+
+def schedule_get(name_or_id: str | UUID) -> TaskSchedule:
+    """The schedule with this id or, failing that, this name, in one query. Raises NotFound, InvalidInput."""
+    key = name_or_id if isinstance(name_or_id, UUID) else uuid_or_none(name_or_id)
+    match = Q() if key is None else Q(pk=key)
+    if isinstance(name_or_id, str):
+        match |= Q(name=check_name(name_or_id, what="the schedule's name", field="schedule"))
+    rows = list(TaskSchedule.objects.filter(match))
+    if not rows:
+        raise not_found(name_or_id)
+    return next((row for row in rows if row.pk == key), rows[0])
+
+
+def schedules_list(
+    *, rack_id: UUID | None = None, enabled_only: bool = False, limit: int | None = None, offset: int = 0
+) -> tuple[list[TaskSchedule], int]:
+    """A page of schedules, oldest first, and how many match in all.
+
+    `rack_id` keeps those with a scope on that rack. `limit` 0 or None is no limit. Raises InvalidInput for negatives.
+    """
+    for field, value in (("limit", limit or 0), ("offset", offset)):
+        if value < 0:
+            raise InvalidInput(f"{field} must not be negative", field=field)
+    matching = TaskSchedule.objects.order_by("created_at", "id")
+    if rack_id is not None:
+        matching = matching.filter(scopes__rack_id=rack_id)  # one row at most: a rack is in a schedule once
+    if enabled_only:
+        matching = matching.filter(enabled=True)
+    if not limit and not offset:
+        rows = list(matching)
+        return rows, len(rows)
+    return list(matching[offset : offset + limit] if limit else matching[offset:]), matching.count()
