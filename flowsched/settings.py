@@ -63,11 +63,11 @@ FLOWSCHED_HISTORY_DAYS = env.int("FLOWSCHED_HISTORY_DAYS", default=90)
 
 # Execution ------------------------------------------------------------------------------------------------------
 FLOWSCHED_EXECUTOR = env.str("FLOWSCHED_EXECUTOR", default="simulated" if DEBUG or TESTING else "")
+FLOWSCHED_ENGINE = env.str("FLOWSCHED_ENGINE", default="tasks.engines.procrastinate.ProcrastinateEngine")
 FLOWSCHED_WORKER_CONCURRENCY = env.int("FLOWSCHED_WORKER_CONCURRENCY", default=8)
 FLOWSCHED_EFFECT_LOG = Path(env.str("FLOWSCHED_EFFECT_LOG", default=str(DATA_DIR / "effects.jsonl")))
 
 # Engine, runs and the simulated executor ------------------------------------------------------------------------
-FLOWSCHED_ENGINE = env.str("FLOWSCHED_ENGINE", default="tasks.engines.procrastinate.ProcrastinateEngine")
 FLOWSCHED_RUN_BACKOFF = [float(s) for s in env.list("FLOWSCHED_RUN_BACKOFF", default=["1", "4"])]  # seconds
 FLOWSCHED_SIMULATED = env.str("FLOWSCHED_SIMULATED", default="")  # a JSON file, see tasks/executors/simulated.py
 FLOWSCHED_SIMULATED_LATENCY = env.float("FLOWSCHED_SIMULATED_LATENCY", default=0.05)  # seconds a component

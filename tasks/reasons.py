@@ -1,0 +1,88 @@
+"""Why a rack got no task: a code for programs, a sentence for people. Pure; each sentence is written once, here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from enum import StrEnum
+from uuid import UUID
+
+
+class ReasonCode(StrEnum):
+    """Stable codes; at most 32 characters, which is what history stores."""
+
+    RACK_BUSY = "rack_busy"
+    QUEUE_FULL = "queue_full"
+    RACK_LOCKED = "rack_locked"
+    RACK_GONE = "rack_gone"
+    COMPONENT_MOVED = "component_moved"
+    NO_COMPONENTS = "no_components"
+    UNKNOWN_TYPE = "unknown_type"
+    KEY_TAKEN = "key_taken"
+    INVENTORY_CHANGED = "inventory_changed"
+    SUBMISSION_ERROR = "submission_error"
+
+
+def rack_locked(rack: str) -> str:
+    """Another transaction holds the rack."""
+    return f"rack {rack} is held by another submission or a task that is just ending; submit again in a moment"
+
+
+def rack_gone(rack: str) -> str:
+    """The rack was removed."""
+    return f"rack {rack} is no longer in the inventory: import it again or take it out of the target"
+
+
+def component_moved(rack: str, missing: Sequence[UUID]) -> str:
+    """Named components are elsewhere, or removed."""
+    names = ", ".join(str(i) for i in missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+    what = "component" if len(missing) == 1 else f"{len(missing)} components"
+    return f"{what} no longer in rack {rack}: {names}. Nothing was done on this rack; correct the target"
+
+
+def no_components(rack: str, types: Sequence[str] | None) -> str:
+    """Nothing in the rack matches."""
+    if types:
+        return f"rack {rack} has no component of type {', '.join(types)}"
+    return f"rack {rack} has no components to act on"
+
+
+def key_taken(rack: str, task_id: UUID) -> str:
+    """The idempotency key belongs to a task on another rack."""
+    return f"the idempotency key for rack {rack} already belongs to task {task_id} on another rack: use a new key"
+
+
+def inventory_changed(rack: str) -> str:
+    """The rack's components changed between two statements."""
+    return f"the components of rack {rack} changed during the submission; submit again"
+
+
+def submission_error(rack: str) -> str:
+    """The database refused the row; the log has it under the key."""
+    return f"the submission for rack {rack} failed inside the system; the log says why"
+
+
+def queue_full(rack: str, limit: int) -> str:
+    """As many tasks wait as may."""
+    noun = "task is" if limit == 1 else "tasks are"
+    return f"the queue of rack {rack} is full: {limit} {noun} waiting already. Cancel one or try again later"
+
+
+def unknown_note(task_id: UUID) -> str:
+    """Appended to every refusal on a rack where a person's decision is due."""
+    return f". Outcome unknown of task {task_id} on this rack: acknowledge it as completed or failed"
+
+
+def cut(message: str, limit: int = 512) -> str:
+    """The first line, at most `limit` bytes of UTF-8: what a status line shows."""
+    lines = message.strip().splitlines()
+    return lines[0].encode()[:limit].decode(errors="ignore") if lines else ""
+
+
+def span(value: timedelta) -> str:
+    """A duration for a sentence: "1h30m", "45s"."""
+    seconds = int(value.total_seconds())
+    hours, rest = divmod(seconds, 3600)
+    minutes, seconds = divmod(rest, 60)
+    parts = [f"{n}{unit}" for n, unit in ((hours, "h"), (minutes, "m"), (seconds, "s")) if n]
+    return "".join(parts) or "0s"
