@@ -1,32 +1,103 @@
-"""What every writer needs of the database: typed errors, retries, notifications."""
+"""What every writer needs of the database: typed errors, retries, notifications, patience for migrations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import random
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, InternalError, OperationalError, connection, connections
 
 from flowsched.errors import Busy, Unavailable
+from flowsched.postgres.errors import StartFailed
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 BUSY_STATES = frozenset({"55P03", "40P01", "40001"})  # lock timeout, deadlock, serialization failure
+QUERY_CANCELED = "57014"
+IDLE_IN_TRANSACTION = "25P03"
+UNAVAILABLE = {
+    QUERY_CANCELED: "the database took longer than FLOWSCHED_STATEMENT_TIMEOUT over one statement; try again later",
+    IDLE_IN_TRANSACTION: "this process stalled inside a transaction, and the database ended its session; try again",
+    "53100": "the database's disk is full; free space there, then try again",
+    "53300": "the database has no connection left; try again in a moment, or raise its max_connections",
+}
+ATTEMPTS = 3
+PAUSE_SECONDS = 0.05
 
 
 @contextmanager
 def translate() -> Iterator[None]:
-    """Turn lock timeouts and deadlocks into Busy, lost connections into Unavailable."""
+    """Turn lock timeouts, deadlocks and serialization failures into Busy, everything that is away into Unavailable."""
     try:
         yield
+    except StartFailed as error:
+        raise Unavailable(str(error)) from error
     except OperationalError as error:
-        state = getattr(error.__cause__, "sqlstate", None)
+        state = _state(error)
         if state in BUSY_STATES:
             raise Busy("another session holds a row this needs; try again in a moment") from error
-        raise Unavailable("the database is out of reach; try again in a moment") from error
+        message = UNAVAILABLE.get(state or "", "the database is out of reach; try again in a moment")
+        raise Unavailable(message) from error
     except InterfaceError as error:
         raise Unavailable("the connection to the database was lost; try again in a moment") from error
+    except InternalError as error:
+        if _state(error) != IDLE_IN_TRANSACTION:
+            raise
+        raise Unavailable(UNAVAILABLE[IDLE_IN_TRANSACTION]) from error
+
+
+def retried(function: Callable[P, R]) -> Callable[P, R]:
+    """Run `function` up to three times while it meets lock timeouts, deadlocks or serialization failures, then Busy.
+
+    `function` must be one whole transaction: what failed was undone by the database, so running it again is the first
+    time. Inside somebody else's transaction that is not so, and it runs once. The pause grows and carries jitter:
+    two parties to a deadlock must not meet again.
+    """
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        attempts = 1 if connection.in_atomic_block else ATTEMPTS
+        for attempt in range(1, attempts):
+            try:
+                with translate():
+                    return function(*args, **kwargs)
+            except Busy:
+                time.sleep(PAUSE_SECONDS * attempt * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not a secret
+        with translate():
+            return function(*args, **kwargs)
+
+    return run
 
 
 def notify(channel: str) -> None:
     """Send a NOTIFY that listeners receive when the current transaction commits."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_notify(%s, '')", [channel])
+
+
+@contextmanager
+def patient(using: str = "default") -> Iterator[None]:
+    """Lift this session's limits on long statements and idle transactions, for migrations.
+
+    The lock timeout stays: a migration that waits for a lock makes every later claim queue up behind it.
+    """
+    limits = ("statement_timeout", "idle_in_transaction_session_timeout")
+    with connections[using].cursor() as cursor:
+        for limit in limits:
+            cursor.execute(f"SET {limit} = 0")
+    try:
+        yield
+    finally:
+        if connections[using].connection is not None and not connections[using].needs_rollback:
+            with connections[using].cursor() as cursor:
+                for limit in limits:
+                    cursor.execute(f"RESET {limit}")
+
+
+def _state(error: BaseException) -> str | None:
+    return getattr(error.__cause__, "sqlstate", None)

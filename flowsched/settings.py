@@ -1,27 +1,65 @@
-"""Settings, all from the environment. Reading them starts nothing and touches no disk but the data folder's path."""
+"""Settings, all from the environment. Reading them starts nothing and writes nothing.
+
+Order of sections: what kind of process this is, Django, the database, then one section per part of the product. A
+setting of ours is read through `env`, which refuses what makes no sense, and is named as its variable.
+"""
 
 from __future__ import annotations
 
-from datetime import timedelta
+import zoneinfo
 from pathlib import Path
+from typing import Any
 
-import environ
 from django.core.exceptions import ImproperlyConfigured
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-env = environ.Env()
+from flowsched.environment import Environment
+from flowsched.postgres import location
 
-DEBUG = env.bool("FLOWSCHED_DEBUG", default=False)
-TESTING = env.bool("FLOWSCHED_TESTING", default=False)
-SECRET_KEY = env.str("FLOWSCHED_SECRET_KEY", default="insecure-development-key" if DEBUG or TESTING else "")
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = Environment.load(BASE_DIR / ".env")
+
+# What kind of process this is -----------------------------------------------------------------------------------
+# Neither DEBUG nor TESTING is production, and production has no defaults that pretend: a key and an executor are named.
+DEBUG = env.bool("FLOWSCHED_DEBUG")
+TESTING = env.bool("FLOWSCHED_TESTING")
+PRODUCTION = not (DEBUG or TESTING)
+
+LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
+ALLOWED_HOSTS = env.list("FLOWSCHED_ALLOWED_HOSTS", default=LOCAL_HOSTS)
+SECRET_KEY = env.str("FLOWSCHED_SECRET_KEY", default="insecure-key-of-tests-and-debugging" if not PRODUCTION else "")
+FLOWSCHED_EXECUTOR = env.str("FLOWSCHED_EXECUTOR", default="simulated" if not PRODUCTION else "")
+
+_public_hosts = sorted(set(ALLOWED_HOSTS) - set(LOCAL_HOSTS))
+if not PRODUCTION and _public_hosts:
+    raise ImproperlyConfigured(
+        f"{'FLOWSCHED_TESTING' if TESTING else 'FLOWSCHED_DEBUG'}=1 excludes {','.join(_public_hosts)} in "
+        "FLOWSCHED_ALLOWED_HOSTS: debug pages and fault points must not be reachable from elsewhere. Unset one of them."
+    )
+if TESTING and not DEBUG and "FLOWSCHED_SECRET_KEY" in env:
+    raise ImproperlyConfigured(
+        "FLOWSCHED_TESTING=1 and FLOWSCHED_SECRET_KEY are both set: tests need no key, and a deployment must not run "
+        "with fault points. Unset FLOWSCHED_TESTING to run the product, FLOWSCHED_SECRET_KEY to run tests."
+    )
 if not SECRET_KEY:
     raise ImproperlyConfigured(
-        "FLOWSCHED_SECRET_KEY is not set. Set it to 50 random characters, "
-        "or FLOWSCHED_DEBUG=1 on a developer's machine."
+        "FLOWSCHED_SECRET_KEY is not set. Set it to 50 random characters. On a developer's machine run bin/up, which "
+        "keeps one in .env (not read when DATABASE_URL is in the environment), or set FLOWSCHED_DEBUG=1."
     )
-ALLOWED_HOSTS = env.list("FLOWSCHED_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+if PRODUCTION and len(SECRET_KEY) < 32:  # noqa: PLR2004 - half of what Django generates; below that it was typed by hand
+    raise ImproperlyConfigured("FLOWSCHED_SECRET_KEY is shorter than 32 characters. Set it to 50 random characters.")
+if not FLOWSCHED_EXECUTOR:
+    raise ImproperlyConfigured(
+        "FLOWSCHED_EXECUTOR is not set: name what carries operations out. 'simulated' touches no hardware and says so "
+        "everywhere; it is the default only with FLOWSCHED_DEBUG=1 or FLOWSCHED_TESTING=1."
+    )
 
+# The pinned tzdata package decides what a zone's rules are, not whatever this machine has installed: two hosts that
+# disagree would fire the same schedule an hour apart.
+zoneinfo.reset_tzpath(to=())
+
+# Django ---------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
+    "flowsched",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "procrastinate.contrib.django",
@@ -39,35 +77,58 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 
-DATA_DIR = Path(env.str("FLOWSCHED_DATA_DIR", default=str(BASE_DIR / "var"))).expanduser()
+# The database ---------------------------------------------------------------------------------------------------
+# Where the product keeps files of its own: the embedded database, logs, the simulated executor's effects.
+DATA_DIR = env.path("FLOWSCHED_DATA_DIR", default=BASE_DIR / "var")
 
-DATABASES = {"default": env.db_url("DATABASE_URL")}
-DATABASES["default"]["ENGINE"] = "django.db.backends.postgresql"
-DATABASES["default"]["CONN_MAX_AGE"] = 600
-DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+# These bound what one stuck session can do to the others: a row lock is not waited for longer than this, a statement
+# does not run longer, and a process that stalls inside a transaction loses its locks. `migrate` lifts the last two.
+FLOWSCHED_LOCK_TIMEOUT = env.seconds("FLOWSCHED_LOCK_TIMEOUT", default=2.0)
+FLOWSCHED_STATEMENT_TIMEOUT = env.seconds("FLOWSCHED_STATEMENT_TIMEOUT", default=30.0)
+FLOWSCHED_IDLE_IN_TRANSACTION_TIMEOUT = env.seconds("FLOWSCHED_IDLE_IN_TRANSACTION_TIMEOUT", default=10.0)
+
+# Without DATABASE_URL the product runs a PostgreSQL of its own (flowsched/postgres); this only computes where.
+FLOWSCHED_CLUSTER = None if "DATABASE_URL" in env else location.locate(DATA_DIR)
+FLOWSCHED_PG_BIN = env.str("FLOWSCHED_PG_BIN")
+
+_database: dict[str, Any] = (
+    env.database("DATABASE_URL") if FLOWSCHED_CLUSTER is None else FLOWSCHED_CLUSTER.django_settings()
+)
+_database["ENGINE"] = "flowsched.postgres"
+_database["CONN_MAX_AGE"] = 600  # a new connection costs more than most queries
+_database["CONN_HEALTH_CHECKS"] = True
+_database["OPTIONS"]["session"] = {
+    "lock_timeout": FLOWSCHED_LOCK_TIMEOUT,
+    "statement_timeout": FLOWSCHED_STATEMENT_TIMEOUT,
+    "idle_in_transaction_session_timeout": FLOWSCHED_IDLE_IN_TRANSACTION_TIMEOUT,
+}
+_database["OPTIONS"].setdefault("connect_timeout", 10)
+DATABASES = {"default": _database}
 
 # Firing and tasks -----------------------------------------------------------------------------------------------
-FLOWSCHED_POLL_INTERVAL = timedelta(seconds=env.float("FLOWSCHED_POLL_INTERVAL", default=10.0))
+FLOWSCHED_POLL_INTERVAL = env.seconds("FLOWSCHED_POLL_INTERVAL", default=10.0)
 FLOWSCHED_BATCH_SIZE = env.int("FLOWSCHED_BATCH_SIZE", default=10)
-FLOWSCHED_MIN_INTERVAL = timedelta(seconds=env.float("FLOWSCHED_MIN_INTERVAL", default=1.0))
-FLOWSCHED_CRON_DST = env.str("FLOWSCHED_CRON_DST", default="once")
-FLOWSCHED_FIRING_LEASE = timedelta(seconds=env.float("FLOWSCHED_FIRING_LEASE", default=30.0))
-FLOWSCHED_RUN_LEASE = timedelta(seconds=env.float("FLOWSCHED_RUN_LEASE", default=30.0))
-FLOWSCHED_DRAIN_TIMEOUT = timedelta(seconds=env.float("FLOWSCHED_DRAIN_TIMEOUT", default=25.0))
-FLOWSCHED_RACK_LOCK_PATIENCE = timedelta(seconds=env.float("FLOWSCHED_RACK_LOCK_PATIENCE", default=30.0))
-FLOWSCHED_MAX_WAITING_PER_RACK = env.int("FLOWSCHED_MAX_WAITING_PER_RACK", default=5)
-FLOWSCHED_QUEUE_TIMEOUT = timedelta(seconds=env.float("FLOWSCHED_QUEUE_TIMEOUT", default=3600.0))
+FLOWSCHED_MIN_INTERVAL = env.seconds("FLOWSCHED_MIN_INTERVAL", default=1.0)
+FLOWSCHED_CRON_DST = env.choice("FLOWSCHED_CRON_DST", default="once", choices=["once", "wall"])
+FLOWSCHED_FIRING_LEASE = env.seconds("FLOWSCHED_FIRING_LEASE", default=30.0)
+FLOWSCHED_RUN_LEASE = env.seconds("FLOWSCHED_RUN_LEASE", default=30.0)
+FLOWSCHED_DRAIN_TIMEOUT = env.seconds("FLOWSCHED_DRAIN_TIMEOUT", default=25.0)
+FLOWSCHED_RACK_LOCK_PATIENCE = env.seconds("FLOWSCHED_RACK_LOCK_PATIENCE", default=30.0)
+FLOWSCHED_MAX_WAITING_PER_RACK = env.int("FLOWSCHED_MAX_WAITING_PER_RACK", default=5, minimum=0)
+FLOWSCHED_QUEUE_TIMEOUT = env.seconds("FLOWSCHED_QUEUE_TIMEOUT", default=3600.0)
 FLOWSCHED_MAX_SCOPES_PER_SCHEDULE = env.int("FLOWSCHED_MAX_SCOPES_PER_SCHEDULE", default=5000)
 FLOWSCHED_MAX_COMPONENTS_PER_RACK = env.int("FLOWSCHED_MAX_COMPONENTS_PER_RACK", default=1000)
-FLOWSCHED_HISTORY_DAYS = env.int("FLOWSCHED_HISTORY_DAYS", default=90)
+FLOWSCHED_HISTORY_DAYS = env.int("FLOWSCHED_HISTORY_DAYS", default=90, minimum=7)
 
 # Execution ------------------------------------------------------------------------------------------------------
-FLOWSCHED_EXECUTOR = env.str("FLOWSCHED_EXECUTOR", default="simulated" if DEBUG or TESTING else "")
-FLOWSCHED_ENGINE = env.str("FLOWSCHED_ENGINE", default="tasks.engines.procrastinate.ProcrastinateEngine")
 FLOWSCHED_WORKER_CONCURRENCY = env.int("FLOWSCHED_WORKER_CONCURRENCY", default=8)
-FLOWSCHED_EFFECT_LOG = Path(env.str("FLOWSCHED_EFFECT_LOG", default=str(DATA_DIR / "effects.jsonl")))
+FLOWSCHED_EFFECT_LOG = env.path("FLOWSCHED_EFFECT_LOG", default=DATA_DIR / "effects.jsonl")
 
 # Engine, runs and the simulated executor ------------------------------------------------------------------------
-FLOWSCHED_RUN_BACKOFF = [float(s) for s in env.list("FLOWSCHED_RUN_BACKOFF", default=["1", "4"])]  # seconds
-FLOWSCHED_SIMULATED = env.str("FLOWSCHED_SIMULATED", default="")  # a JSON file, see tasks/executors/simulated.py
-FLOWSCHED_SIMULATED_LATENCY = env.float("FLOWSCHED_SIMULATED_LATENCY", default=0.05)  # seconds a component
+FLOWSCHED_ENGINE = env.str("FLOWSCHED_ENGINE", default="tasks.engines.procrastinate.ProcrastinateEngine")
+FLOWSCHED_RUN_BACKOFF = [
+    env.seconds("FLOWSCHED_RUN_BACKOFF_FIRST", default=1.0),
+    env.seconds("FLOWSCHED_RUN_BACKOFF_SECOND", default=4.0),
+]
+FLOWSCHED_SIMULATED = env.str("FLOWSCHED_SIMULATED")  # a JSON file, see tasks/executors/simulated.py
+FLOWSCHED_SIMULATED_LATENCY = env.seconds("FLOWSCHED_SIMULATED_LATENCY", default=0.05)  # a component
