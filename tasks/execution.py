@@ -17,8 +17,10 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
+from django.db import connection
 
+from flowsched import db
+from flowsched.errors import Busy, Unavailable
 from flowsched.faults import fault
 from tasks.executors.base import Executor, Interrupted, Step, StepResult, StepState
 from tasks.models import Task
@@ -136,7 +138,7 @@ class Execution:
                 self._note_attempt(state, message)
                 self.handle.attempt += 1
                 self._intent("")
-                self._sleep(settings.FLOWSCHED_RUN_BACKOFF[self.handle.attempt - 2])
+                self._sleep(settings.FLOWSCHED_RUN_BACKOFF[self.handle.attempt - 2].total_seconds())
                 self.attempt_began = self.handle.now()
         except Interrupted:
             return self._interrupted()
@@ -189,8 +191,9 @@ class Execution:
 
     def _apply_once(self, step: Step, context: Context) -> StepResult:
         try:
-            return self.executor.apply(step, context)
-        except (OperationalError, InterfaceError):
+            with db.translate():
+                return self.executor.apply(step, context)
+        except (Busy, Unavailable):
             context.repeated = True
             raise
 
@@ -281,13 +284,14 @@ class Execution:
         failures = 0
         while True:
             try:
-                return call()
-            except (OperationalError, InterfaceError) as error:
-                connection.close()
+                with db.translate():
+                    return call()
+            except (Busy, Unavailable) as error:
+                connection.close_if_unusable_or_obsolete()
                 if self.control.release and failures:
                     raise LeaseLost from error  # nothing can be released now; a rescue takes it
                 if not failures:
-                    logger.warning("run %s: waiting for the database: %s", self.handle.run_id, clip(str(error)))
+                    logger.warning("run %s: waiting for the database: %s", self.handle.run_id, error)
                 wait = OUTAGE_SECONDS[min(failures, len(OUTAGE_SECONDS) - 1)]
                 time.sleep(wait * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
                 failures += 1
