@@ -121,6 +121,14 @@ FLOWSCHED_MAX_COMPONENTS_PER_RACK = env.int("FLOWSCHED_MAX_COMPONENTS_PER_RACK",
 FLOWSCHED_HISTORY_DAYS = env.int("FLOWSCHED_HISTORY_DAYS", default=90, minimum=7)
 
 # Execution ------------------------------------------------------------------------------------------------------
-FLOWSCHED_ENGINE = env.str("FLOWSCHED_ENGINE", default="tasks.engines.procrastinate.ProcrastinateEngine")
 FLOWSCHED_WORKER_CONCURRENCY = env.int("FLOWSCHED_WORKER_CONCURRENCY", default=8)
 FLOWSCHED_EFFECT_LOG = env.path("FLOWSCHED_EFFECT_LOG", default=DATA_DIR / "effects.jsonl")
+
+# Engine, runs and the simulated executor ------------------------------------------------------------------------
+FLOWSCHED_ENGINE = env.str("FLOWSCHED_ENGINE", default="tasks.engines.procrastinate.ProcrastinateEngine")
+FLOWSCHED_RUN_BACKOFF = [
+    env.seconds("FLOWSCHED_RUN_BACKOFF_FIRST", default=1.0),
+    env.seconds("FLOWSCHED_RUN_BACKOFF_SECOND", default=4.0),
+]
+FLOWSCHED_SIMULATED = env.str("FLOWSCHED_SIMULATED")  # a JSON file, see tasks/executors/simulated.py
+FLOWSCHED_SIMULATED_LATENCY = env.seconds("FLOWSCHED_SIMULATED_LATENCY", default=0.05)  # a component

@@ -1,35 +1,52 @@
-"""What the task queue must do for us, and how the configured one is found.
+"""What a task engine must offer; which one runs is a setting.
 
-The job is enqueued on Django's connection inside the caller's transaction: it exists exactly if the task does.
+An engine only carries a task's id to a worker: whose turn it is, what may run beside what, and what happened is kept
+in our own tables. A job that is lost or delivered twice does no harm: the run's lease decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import cache
 from typing import Protocol
 from uuid import UUID
 
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from tasks.stopping import Stop
+
 
 class Engine(Protocol):
-    """A queue of task ids in the same database."""
+    """Carries jobs from the transaction that makes them to a worker's thread."""
 
     def enqueue(self, task_ids: Sequence[UUID]) -> None:
-        """Put one job per task into the queue, in one statement of the caller's transaction."""
+        """Add one job a task, in the caller's transaction, in one query.
+
+        A task that has a waiting job already breaks the caller's transaction: who may enqueue again asks `missing`
+        first, under a lock on the task or run.
+        """
 
     def missing(self, task_ids: Sequence[UUID]) -> list[UUID]:
-        """Those of `task_ids` that no job is waiting for."""
+        """Those of `task_ids` that no job waits for."""
+
+    def work(self, handle: Callable[[UUID], None], *, concurrency: int, once: bool, stop: Stop) -> None:
+        """Call `handle` for each job in one of `concurrency` threads until `stop` is requested and all have returned.
+
+        With `once`, return when nothing waits any more.
+        """
+
+    def tidy(self, *, now: datetime) -> int:
+        """Delete what finished jobs left behind; returns how many."""
+
+
+@cache
+def _engine(path: str) -> Engine:
+    engine: Engine = import_string(path)()
+    return engine
 
 
 def get_engine() -> Engine:
     """The engine that FLOWSCHED_ENGINE names."""
     return _engine(settings.FLOWSCHED_ENGINE)
-
-
-@lru_cache(maxsize=4)
-def _engine(path: str) -> Engine:
-    engine: Engine = import_string(path)()
-    return engine

@@ -69,6 +69,7 @@ class Task(models.Model):
             models.Index(fields=["updated_at"], condition=Q(status=TaskStatus.PENDING.value), name="task_pending"),
             models.Index(fields=["rack_id", "-created_at", "-id"], name="task_rack_recent"),
             models.Index(fields=["-created_at", "-id"], name="task_recent"),
+            models.Index(fields=["finished_at"], condition=Q(finished_at__isnull=False), name="task_finished"),
         ]
 
     def __str__(self) -> str:
@@ -105,6 +106,7 @@ class Run(models.Model):
         ]
         indexes = [
             models.Index(fields=["lease_until"], condition=Q(state=RunState.RUNNING.value), name="run_lease"),
+            models.Index(fields=["lease_token"], condition=Q(state=RunState.RUNNING.value), name="run_lease_token"),
         ]
 
     def __str__(self) -> str:

@@ -1,0 +1,51 @@
+"""What a worker does besides runs, each at its own pace; any number of workers may do the same."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from django.conf import settings
+
+from flowsched import clock
+from tasks.engine import get_engine
+from tasks.heart import renewal_seconds
+from tasks.rescue import runs_rescue, tasks_requeue
+from tasks.retention import BATCH, history_prune
+
+logger = logging.getLogger(__name__)
+
+TIDY_SECONDS = 60.0
+PRUNE_SECONDS = 600.0
+
+
+def schedule() -> list[tuple[str, float, Callable[[], object]]]:
+    """Name, seconds between two rounds, and the chore."""
+    return [
+        ("rescue", renewal_seconds(), rescue),
+        ("tidy", TIDY_SECONDS, tidy),
+        ("prune", PRUNE_SECONDS, prune),
+    ]
+
+
+def rescue() -> int:
+    """Hand on or end runs whose worker is gone; give tasks without a job another."""
+    now = clock.now()
+    return runs_rescue(now=now) + tasks_requeue(now=now)
+
+
+def tidy() -> int:
+    """Delete what finished jobs left in the engine."""
+    return get_engine().tidy(now=clock.now())
+
+
+def prune() -> int:
+    """Delete history older than its retention, in batches."""
+    total = 0
+    while pruned := history_prune(now=clock.now()):
+        total += pruned
+        if pruned < BATCH:
+            break
+    if total:
+        logger.info("history: %d finished tasks forgotten (older than %d days)", total, settings.FLOWSCHED_HISTORY_DAYS)
+    return total
