@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import SUPPRESS, ArgumentParser, _SubParsersAction
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from django.core.management.base import CommandParser
@@ -16,7 +16,7 @@ from tasks.operations import Operation, operation
 
 OPERATIONS = ("power_on", "power_off", "power_reset", "bring_up", "ingest", "upgrade_firmware")
 
-Subparsers = _SubParsersAction  # type: ignore[type-arg]  # generic only to type checkers
+Subparsers: TypeAlias = "_SubParsersAction[Any]"
 
 
 def add_subcommands(parser: CommandParser) -> None:
@@ -71,7 +71,9 @@ def _add_timing(parser: ArgumentParser, *, required: bool) -> None:
     timing.add_argument("--at", metavar="TIME", help="once, RFC 3339, such as 2026-06-01T04:00:00Z")
     parser.add_argument("--timezone", metavar="ZONE", default=None, help="IANA zone of a cron expression (default UTC)")
     parser.add_argument("--overlap", choices=["skip", "queue"], help="when the previous task of a rack is still active")
-    parser.add_argument("--grace", metavar="DURATION", help="fire no later than this after the time due; 'none': however")
+    parser.add_argument(
+        "--grace", metavar="DURATION", help="fire no later than this after the time due; 'none': however"
+    )
 
 
 def _add_create(verbs: Subparsers) -> None:
@@ -112,7 +114,9 @@ def _add_scope(verbs: Subparsers) -> None:
     _add_targets(_verb(actions, "add", "add racks; filters of racks it has are merged", _name))
     _add_targets(_verb(actions, "set", "make the scopes exactly these", _name))
     remove = _verb(actions, "remove", "remove racks", _name)
-    remove.add_argument("--rack", action="append", required=True, metavar="NAME", help="rack by name or id (repeatable)")
+    remove.add_argument(
+        "--rack", action="append", required=True, metavar="NAME", help="rack by name or id (repeatable)"
+    )
 
 
 def _uuid(text: str) -> UUID:
@@ -209,4 +213,3 @@ def bounded(options: dict[str, Any], name: str, most: int, least: int = 1) -> in
     if not least <= value <= most:
         raise InvalidInput(f"--{name} {value} is out of range: use {least} to {most}", field=name)
     return value
-

@@ -116,7 +116,7 @@ def _claim_batch(now: datetime, limit: int, holder: Holder, only: UUID | None = 
         scopes = scopes_of(ids)
         busy = busy_scopes(ids)
         plans = [plan_tick(row, scopes[row.id], busy, now) for row in rows]
-        opened = write_firings(plans, now, holder)
+        opened = write_firings(plans, holder)
         advance(plans, now)
         fault("claim.before_commit")
     return len(rows), opened
@@ -162,7 +162,7 @@ def _disable_unreadable(schedule_id: UUID, why: str, now: datetime) -> None:
                 schedule_id, row[0], tick_key(schedule_id, now), "automatic", now, now, SYSTEM.name, None,
                 queue=False, queue_timeout=None, misfire_grace=None, failed=reason,
             )  # fmt: skip
-            write_firings([plan], now, Holder(SYSTEM.name, schedule_id, timedelta(0)))
+            write_firings([plan], Holder(SYSTEM.name, schedule_id, timedelta(0)))
 
 
 def scopes_of(schedule_ids: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:
@@ -174,7 +174,7 @@ def scopes_of(schedule_ids: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:
         .values("id", "schedule_id", "rack_id", "rack__name", "position", "component_filter", "last_task__status")
     )
     for row in rows:
-        found[row["schedule_id"]].append(row)
+        found[row["schedule_id"]].append(dict(row))
     return found
 
 
@@ -192,7 +192,7 @@ def plan_tick(row: TaskSchedule, scopes: list[dict[str, Any]], busy: set[UUID], 
     try:
         plan.queue_timeout = template_load(row.operation_template).queue_timeout
         set_advance(plan, row, now)
-    except Exception as error:  # noqa: BLE001  whatever a row holds, it must not hold up the others
+    except Exception as error:  # whatever a row holds, it must not hold up the others
         if not isinstance(error, InvalidInput):
             logger.exception("schedule %s (%s) cannot be decoded", row.id, row.name)
         _refuse(plan, str(error) or type(error).__name__)
@@ -286,7 +286,7 @@ def _refuse(plan: FiringPlan, why: str) -> None:
     mark_pending(plan.scopes, "failed", Reason.SCHEDULE_UNREADABLE, plan.failed)
 
 
-def write_firings(plans: Sequence[FiringPlan], now: datetime, holder: Holder) -> list[int]:
+def write_firings(plans: Sequence[FiringPlan], holder: Holder) -> list[int]:
     """Insert the firings and their scopes. A tick that is recorded already is left as it is, and only advances.
 
     Returns the ids of those that are open.
@@ -308,9 +308,7 @@ def write_firings(plans: Sequence[FiringPlan], now: datetime, holder: Holder) ->
         "failed_count": [len(p.scopes) if p.failed else 0 for p in plans],
     }
     with connection.cursor() as cursor:
-        cursor.execute(
-            _INSERT_FIRINGS, columns | {"owner": holder.owner, "token": holder.token, "lease": holder.lease}
-        )
+        cursor.execute(_INSERT_FIRINGS, columns | {"owner": holder.owner, "token": holder.token, "lease": holder.lease})
         ids = {row[1]: row[0] for row in cursor.fetchall()}
     written = [plan for plan in plans if plan.key in ids]
     for plan in plans:

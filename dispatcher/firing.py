@@ -115,7 +115,7 @@ def trigger(*, schedule_id: UUID, by: Actor, now: datetime, request_id: UUID | N
             firing_id = _repeated(before, schedule_id)
         else:
             plan = _plan_trigger(row, key, by, now)
-            [firing_id] = write_firings([plan], now, holder)
+            [firing_id] = write_firings([plan], holder)
             advance([plan], now, actor=by.name)
             notify("flowsched_schedules")
             done.after = {"firing": firing_id, "due_at": plan.due_at.isoformat(), "scopes": len(plan.scopes)}
@@ -200,8 +200,7 @@ def withdraw(schedule_id: UUID, scope_ids: Sequence[UUID] | None, code: str, rea
                 "reason": reason,
             },
         )
-        return cursor.rowcount
-
+        return int(cursor.rowcount)
 
 
 def release(firing_ids: Sequence[int], *, holder: Holder) -> None:

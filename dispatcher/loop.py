@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import Final
+from uuid import UUID
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection
@@ -21,8 +22,9 @@ from dispatcher.listen import Listener
 from dispatcher.records import new_holder
 from dispatcher.recover import recover
 from dispatcher.selectors import Peek, peek
+from flowsched import clock
 from flowsched.errors import FlowschedError
-from tasks.processes import Beat
+from tasks.processes import process_beat, process_register, process_stop
 from tasks.services import lanes_sweep, tasks_expire
 
 logger = logging.getLogger("flowsched.dispatcher")
@@ -46,7 +48,8 @@ class Loop:
         self.draining = False
         self.scans = 0
         self._clock = clock
-        self._beat = Beat("dispatcher")
+        self._process: UUID | None = None
+        self._beaten_at = 0.0
         self._swept_at = self._scanned_at = 0.0
 
     def drain(self) -> None:
@@ -72,7 +75,7 @@ class Loop:
             self.held += fired.held
             if fired.claimed < self.batch_size:
                 return total
-            self._beat.maybe(moment, BEAT_EVERY)
+            self._beat(seen.now)
         return total
 
     def _chores(self, seen: Peek, now: datetime) -> None:
@@ -81,7 +84,7 @@ class Loop:
         if seen.next_lease_end is not None and seen.next_lease_end < now:
             self.held += recover(now, self.batch_size, holder=self.holder)[1]
         if seen.next_expiry is not None and seen.next_expiry < now:
-            tasks_expire(now)
+            tasks_expire(now=now)
 
     def run_forever(self) -> None:
         """Run until drained. Never raises for a database that is away."""
@@ -114,7 +117,7 @@ class Loop:
     def _pause(self, claimed: int) -> float:
         """Seconds to sleep: to the nearest moment known, at most one poll, with jitter; never a spin."""
         seen = peek()
-        self._beats(seen.now)
+        self._slow_chores(seen.now)
         moments = [m for m in (seen.next_due, seen.next_lease_end, seen.next_expiry) if m is not None]
         left = min([(moment - seen.now).total_seconds() for moment in moments], default=self.poll_interval)
         if self.held:
@@ -122,25 +125,36 @@ class Loop:
         least = 0.0 if claimed and left > 0 else LEAST_PAUSE
         return max(least, min(left, self.poll_interval, BEAT_EVERY)) + random.uniform(0, 0.02)  # noqa: S311  jitter
 
-    def _beats(self, now: datetime) -> None:
-        self._beat.maybe(now, BEAT_EVERY)
+    def _slow_chores(self, now: datetime) -> None:
+        """What has a slower beat of its own: the heartbeat, and a sweep for waiting tasks nobody promoted."""
+        self._beat(now)
         if self._clock() - self._swept_at > SWEEP_EVERY:
             self._swept_at = self._clock()
-            lanes_sweep(now)
+            lanes_sweep(now=now)
+
+    def _beat(self, now: datetime) -> None:
+        if self._process is None:
+            self._process = process_register(kind="dispatcher", now=now)
+        elif self._clock() - self._beaten_at < BEAT_EVERY:
+            return
+        elif not process_beat(process_id=self._process, now=now, detail={"held": len(self.held)}):
+            self._process = process_register(kind="dispatcher", now=now)
+        self._beaten_at = self._clock()
 
     def _after_failure(self, error: Exception, failures: int) -> float:
         if failures == 1:
             logger.error("cannot go on for now, trying again: %s", str(error).splitlines()[0] if str(error) else error)
         connection.close_if_unusable_or_obsolete()
         close_old_connections()
-        return min(LONGEST_BACKOFF, LEAST_PAUSE * 2 ** min(failures, 6)) * random.uniform(0.8, 1.2)  # noqa: S311  jitter
+        return min(LONGEST_BACKOFF, LEAST_PAUSE * 2.0 ** min(failures, 6)) * random.uniform(0.8, 1.2)  # noqa: S311  jitter
 
     def _stop(self) -> None:
         """Hand on what a locked rack kept open, and sign off."""
         try:
             if self.held:
                 firing.release(self.held, holder=self.holder)
-            self._beat.stop()
+            if self._process is not None:
+                process_stop(process_id=self._process, now=clock.now())
         except (DatabaseError, InterfaceError, FlowschedError):
             logger.warning("the database was away while stopping; leases will run out by themselves")
 

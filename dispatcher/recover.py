@@ -12,6 +12,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -73,8 +74,9 @@ def recover(now: datetime, limit: int, *, holder: Holder) -> tuple[int, list[int
 
 @retried
 def _take_over(now: datetime, limit: int, holder: Holder) -> list[_Orphan]:
+    values: list[Any] = [holder.owner, holder.token, holder.lease, now, limit]
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_TAKE_OVER, [holder.owner, holder.token, holder.lease, now, limit])
+        cursor.execute(_TAKE_OVER, values)
         return [_Orphan(*row) for row in cursor.fetchall()]
 
 

@@ -19,7 +19,6 @@ from schedules.durations import format_duration, to_nanoseconds
 from schedules.models import TaskSchedule
 from schedules.template import summary
 from schedules.timing import Spec
-from schedules.zones import load_zone
 from tasks.models import Task
 
 SCHEDULE_COLUMNS = ["name", "timing", "operation", "overlap", "state", "next run", "last run"]
@@ -115,9 +114,7 @@ def reach_json(scope: Reach) -> dict[str, Any]:
     }
 
 
-def firing_rows(
-    firing: Firing, scopes: Sequence[tuple[FiringScope, Task | None]], most: int
-) -> list[list[Any]]:
+def firing_rows(firing: Firing, scopes: Sequence[tuple[FiringScope, Task | None]], most: int) -> list[list[Any]]:
     """The lines of one firing: a rack a line, the rest counted; a firing without scopes says why."""
     head = [firing.fired_at, firing.schedule_name, firing.cause]
     if not scopes:
@@ -206,5 +203,4 @@ def next_runs(row: TaskSchedule, count: int, now: datetime) -> list[datetime]:
 
 def local(moment: datetime, timezone: str) -> str:
     """The wall clock of the schedule's zone, with the zone's abbreviation."""
-    zone: ZoneInfo = load_zone(timezone)
-    return moment.astimezone(zone).strftime("%a %Y-%m-%d %H:%M:%S %Z")
+    return moment.astimezone(ZoneInfo(timezone or "UTC")).strftime("%a %Y-%m-%d %H:%M:%S %Z")

@@ -76,7 +76,9 @@ def firings_named(name: str | None, *, limit: int, offset: int = 0) -> tuple[lis
     try:
         schedule_id: UUID | None = schedule_get(name).id
     except NotFound:
-        schedule_id = Firing.objects.filter(schedule_name=name).order_by("-id").values_list("schedule_id", flat=True).first()
+        schedule_id = (
+            Firing.objects.filter(schedule_name=name).order_by("-id").values_list("schedule_id", flat=True).first()
+        )
         if schedule_id is None:
             raise
     return firings_of(schedule_id, limit=limit, offset=offset)
@@ -153,6 +155,7 @@ class Reach:
         return ", ".join(parsed.types) if parsed.kind == "types" else f"{len(parsed.components)} named components"
 
 
+FILTER = 3  # the column that holds the filter as text
 _REACH = """
 SELECT s.id, s.rack_id, COALESCE(r.name, ''), s.component_filter::text, COALESCE(c.n, 0), s.last_task_id, t.status,
        s.skip_streak, r.deleted_at IS NOT NULL
@@ -174,4 +177,7 @@ def reach(schedule_id: UUID) -> list[Reach]:
     """The scopes of a schedule with the number of components each reaches now: one query."""
     with connection.cursor() as cursor:
         cursor.execute(_REACH, [schedule_id])
-        return [Reach(*row[:3], None if row[3] is None else json.loads(row[3]), *row[4:]) for row in cursor.fetchall()]
+        rows = cursor.fetchall()
+    return [
+        Reach(*(json.loads(value) if i == FILTER and value else value for i, value in enumerate(row))) for row in rows
+    ]

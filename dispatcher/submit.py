@@ -72,6 +72,16 @@ class _Header:
     unreadable: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What every chunk of one call shares."""
+
+    headers: dict[int, _Header]
+    holder: Holder
+    now: datetime
+    wait: bool
+
+
 def submit(firing_ids: Sequence[int], *, holder: Holder, now: datetime, wait: bool = False) -> list[int]:
     """Submit what these firings still owe. Returns the FiringScopes left pending because their rack is locked.
 
@@ -82,16 +92,16 @@ def submit(firing_ids: Sequence[int], *, holder: Holder, now: datetime, wait: bo
     with connection.cursor() as cursor:
         cursor.execute(_PENDING, [list(firing_ids), holder.token])
         pending = [row[0] for row in cursor.fetchall()]
-    headers = _headers(firing_ids) if pending else {}
+    job = _Job(_headers(firing_ids) if pending else {}, holder, now, wait)
     locked: list[int] = []
     for start in range(0, len(pending), CHUNK):
         chunk = pending[start : start + CHUNK]
         try:
-            locked += _submit_chunk(chunk, headers, holder, now, wait)
+            locked += _submit_chunk(chunk, job)
         except (DatabaseError, FlowschedError, ValueError, TypeError, KeyError) as error:
             _reraise_if_lost(error)
             logger.exception("a chunk of %d scopes failed; going one by one", len(chunk))
-            locked += _submit_one_by_one(chunk, headers, holder, now, wait)
+            locked += _submit_one_by_one(chunk, job)
         fault("submit.between_chunks")
     return locked
 
@@ -103,33 +113,35 @@ def _reraise_if_lost(error: Exception) -> None:
 
 
 @retried
-def _submit_chunk(
-    chunk: Sequence[int], headers: dict[int, _Header], holder: Holder, now: datetime, wait: bool
-) -> list[int]:
+def _submit_chunk(chunk: Sequence[int], job: _Job) -> list[int]:
     with transaction.atomic():
         with connection.cursor() as cursor:
-            cursor.execute(_LOCK_CHUNK, [list(chunk), holder.token])
+            cursor.execute(_LOCK_CHUNK, [list(chunk), job.holder.token])
             rows = {row[0]: row for row in cursor.fetchall()}
         ordered = [rows[scope_id] for scope_id in chunk if scope_id in rows]
-        outcomes = _decide(ordered, headers, now, wait)
+        outcomes = _decide(ordered, job)
         settled = [(row[0], outcome) for row, outcome in zip(ordered, outcomes, strict=True)]
         fault("submit.before_outcome")
-        _write_outcomes([pair for pair in settled if pair[1].state != "locked"])
-        renew(list(headers), holder)
+        _write_outcomes(
+            [
+                (scope_id, outcome.state, outcome.reason_code, outcome.reason, outcome.task_id)
+                for scope_id, outcome in settled
+                if outcome.state != "locked"
+            ]
+        )
+        renew(list(job.headers), job.holder)
         fault("submit.before_commit")
     return [scope_id for scope_id, outcome in settled if outcome.state == "locked"]
 
 
-def _submit_one_by_one(
-    chunk: Sequence[int], headers: dict[int, _Header], holder: Holder, now: datetime, wait: bool
-) -> list[int]:
+def _submit_one_by_one(chunk: Sequence[int], job: _Job) -> list[int]:
     locked: list[int] = []
     for scope_id in chunk:
         try:
-            locked += _submit_chunk([scope_id], headers, holder, now, wait)
+            locked += _submit_chunk([scope_id], job)
         except Busy:
-            if wait:
-                fail_scopes([scope_id], Reason.RACK_LOCKED, "another session held this rack too long", holder)
+            if job.wait:
+                fail_scopes([scope_id], Reason.RACK_LOCKED, "another session held this rack too long", job.holder)
             else:
                 locked.append(scope_id)
         except (DatabaseError, FlowschedError, ValueError, TypeError, KeyError) as error:
@@ -139,7 +151,7 @@ def _submit_one_by_one(
             _reraise_if_lost(error)
             logger.exception("firing scope %s cannot be submitted", scope_id)
             reason = error.message if isinstance(error, FlowschedError) else type(error).__name__
-            fail_scopes([scope_id], Reason.SUBMISSION_ERROR, f"submission failed: {reason}", holder)
+            fail_scopes([scope_id], Reason.SUBMISSION_ERROR, f"submission failed: {reason}", job.holder)
     return locked
 
 
@@ -165,29 +177,27 @@ def _header(row: tuple[Any, ...]) -> _Header:
     return _Header(row[1], row[2], row[3], row[4] == "queue", row[5], template, unreadable)
 
 
-def _decide(
-    rows: Sequence[tuple[Any, ...]], headers: dict[int, _Header], now: datetime, wait: bool
-) -> list[Outcome]:
+def _decide(rows: Sequence[tuple[Any, ...]], job: _Job) -> list[Outcome]:
     """One outcome per row, in order: those that cannot be submitted at all, and what admission says of the others."""
     outcomes: dict[UUID, Outcome] = {}
     submissions: list[Submission] = []
-    for _, firing_id, rack_id, rack_name, component_filter, key in rows:
-        header = headers[firing_id]
+    for row in rows:
+        _, firing_id, rack_id, _, _, key = row
+        header = job.headers[firing_id]
         if header.template is None:
             outcomes[key] = Outcome(key, "failed", None, Reason.SCHEDULE_UNREADABLE, header.unreadable)
         elif rack_id is None:
             why = "this operation acts on racks and the scope names none"
             outcomes[key] = Outcome(key, "failed", None, Reason.NO_RACK, why)
         else:
-            submissions.append(_submission(header, header.template, rack_id, rack_name, component_filter, key))
+            submissions.append(_submission(header, header.template, row))
     if submissions:
-        outcomes |= {outcome.key: outcome for outcome in tasks_admit(submissions, now=now, wait=wait)}
+        outcomes |= {outcome.key: outcome for outcome in tasks_admit(submissions, now=job.now, wait=job.wait)}
     return [outcomes[row[5]] for row in rows]
 
 
-def _submission(
-    header: _Header, template: Template, rack_id: UUID, rack_name: str, component_filter: Any, key: UUID
-) -> Submission:
+def _submission(header: _Header, template: Template, row: tuple[Any, ...]) -> Submission:
+    _, _, rack_id, rack_name, component_filter, key = row
     parsed = filter_parse(_decoded(component_filter))
     return Submission(
         key=key,
@@ -211,20 +221,12 @@ def _decoded(stored: str | None) -> Any:
     return None if stored is None else json.loads(stored)
 
 
-def _write_outcomes(settled: Sequence[tuple[int, Outcome]]) -> None:
+def _write_outcomes(settled: Sequence[tuple[int, str, str, str, UUID | None]]) -> None:
+    """(FiringScope, state, reason code, reason, task) each; only rows that are still pending change."""
     if not settled:
         return
     with connection.cursor() as cursor:
-        cursor.execute(
-            _OUTCOMES,
-            [
-                [scope_id for scope_id, _ in settled],
-                [outcome.state for _, outcome in settled],
-                [outcome.reason_code for _, outcome in settled],
-                [outcome.reason for _, outcome in settled],
-                [outcome.task_id for _, outcome in settled],
-            ],
-        )
+        cursor.execute(_OUTCOMES, [list(column) for column in zip(*settled, strict=True)])
 
 
 @retried
@@ -233,11 +235,12 @@ def fail_scopes(scope_ids: Sequence[int], code: str, reason: str, holder: Holder
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_LOCK_CHUNK, [list(scope_ids), holder.token])
         rows = cursor.fetchall()
-        _write_outcomes([(row[0], Outcome(row[5], state, None, code, reason)) for row in rows])
+        _write_outcomes([(row[0], state, code, reason, None) for row in rows])
     return len(rows)
 
 
 def renew(firing_ids: Sequence[int], holder: Holder) -> None:
     """Keep the lease: called after each chunk, so that only a dead or stuck process loses it."""
+    values: list[Any] = [holder.lease, list(firing_ids), holder.token]
     with connection.cursor() as cursor:
-        cursor.execute(_RENEW, [holder.lease, list(firing_ids), holder.token])
+        cursor.execute(_RENEW, values)

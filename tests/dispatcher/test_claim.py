@@ -16,6 +16,7 @@ from dispatcher.models import Firing, FiringScope
 from dispatcher.records import scope_key, tick_key
 from inventory.models import Rack
 from schedules.models import TaskSchedule
+from schedules.services import schedule_delete
 from scopes.models import TaskScheduleScope
 from tasks.models import Task
 from tests.dispatcher.helpers import (
@@ -58,7 +59,12 @@ def test_a_due_schedule_gives_one_task_a_rack_and_a_record():
     row = due_schedule("nightly", on, every="1h")
     assert fire() == 1
     record = firing_of(row)
-    assert (record.state, record.cause, record.due_at, record.fired_at) == ("done", "automatic", NOW - timedelta(seconds=1), NOW)
+    assert (record.state, record.cause, record.due_at, record.fired_at) == (
+        "done",
+        "automatic",
+        NOW - timedelta(seconds=1),
+        NOW,
+    )
     assert record.submitted_count == 3
     assert outcomes(row) == [("submitted", "")] * 3
     assert reread(row).next_run_at == NOW + timedelta(hours=1)
@@ -229,7 +235,7 @@ def test_streaks_count_what_was_not_done():
     row = due_schedule("nightly", [rack])
     fire()
     for minute in (1, 2):
-        TaskSchedule.objects.filter(id=row.id).update(next_run_at=NOW)
+        TaskSchedule.objects.filter(id=row.id).update(next_run_at=NOW + timedelta(seconds=minute))
         fire(NOW + timedelta(minutes=minute))
     assert TaskScheduleScope.objects.get(schedule=row).skip_streak == 2
     finish_tasks()
@@ -253,8 +259,7 @@ POISON = {
     "never": ("UPDATE task_schedule SET spec_type = 'cron', spec = '0 0 30 2 *' WHERE id = %s", "never occurs"),
     "template text": ("UPDATE task_schedule SET operation_template = '\"x\"' WHERE id = %s", "operation"),
     "template code": (
-        "UPDATE task_schedule SET operation_template = '{\"type\": \"power_control\", \"code\": \"explode\"}'"
-        " WHERE id = %s",
+        'UPDATE task_schedule SET operation_template = \'{"type": "power_control", "code": "explode"}\' WHERE id = %s',
         "explode",
     ),
     "template null": ("UPDATE task_schedule SET operation_template = 'null' WHERE id = %s", "operation"),
@@ -295,7 +300,9 @@ def test_a_row_the_driver_cannot_read_is_disabled_too(moment, caplog):
     assert Firing.objects.get(schedule_id=bad.id).state == "failed"
 
 
-@pytest.mark.parametrize("bad", ['"x"', "{}", '{"kind": "types", "types": []}', '{"kind": "types", "types": ["Toaster"]}', "7"])
+@pytest.mark.parametrize(
+    "bad", ['"x"', "{}", '{"kind": "types", "types": []}', '{"kind": "types", "types": ["Toaster"]}', "7"]
+)
 def test_an_unreadable_filter_fails_its_scope_only(bad):
     """F-232, D-8: the other racks of the schedule get their tasks."""
     on = racks(2)
@@ -441,8 +448,6 @@ def test_the_stored_template_is_copied_into_the_firing():
     row = due_schedule("nightly", racks(1))
     template = row.operation_template
     fire()
-    from schedules.services import schedule_delete
-
     schedule_delete(schedule_id=row.id, by=BY, now=NOW)
     record = Firing.objects.get(schedule_id=row.id)
     assert json.dumps(record.operation_template) == json.dumps(template)

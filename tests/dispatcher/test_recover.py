@@ -9,11 +9,14 @@ import pytest
 from django.db import connection, transaction
 
 from dispatcher import firing
+from dispatcher import submit as submit_module
 from dispatcher.claim import claim
 from dispatcher.models import Firing, FiringScope
 from dispatcher.recover import MAX_TAKEOVERS, recover
 from dispatcher.submit import fail_scopes, submit
 from dispatcher.writeback import write_back
+from flowsched import db
+from flowsched.errors import Busy
 from schedules.models import TaskSchedule
 from scopes.models import TaskScheduleScope
 from tasks.models import Task
@@ -169,11 +172,9 @@ def test_a_last_task_never_moves_back_to_an_older_firing():
 
 def test_a_failing_chunk_goes_rack_by_rack(monkeypatch):
     """D-4, F-233, model.md: one bad scope costs its own outcome, not its chunk's."""
-    from dispatcher import submit as module
-
     on = racks(3)
     row = due_schedule("nightly", on)
-    real = module.tasks_admit
+    real = submit_module.tasks_admit
 
     def admit(submissions, **options):
         if any(s.rack_id == on[1].id for s in submissions):
@@ -181,7 +182,7 @@ def test_a_failing_chunk_goes_rack_by_rack(monkeypatch):
                 cursor.execute("SELECT 1 / 0")
         return real(submissions, **options)
 
-    monkeypatch.setattr(module, "tasks_admit", admit)
+    monkeypatch.setattr(submit_module, "tasks_admit", admit)
     firing.fire_due(NOW, 10, holder=holder())
     assert outcomes(row) == [("submitted", ""), ("failed", "submission_error"), ("submitted", "")]
     reason = FiringScope.objects.get(state="failed").reason
@@ -191,8 +192,6 @@ def test_a_failing_chunk_goes_rack_by_rack(monkeypatch):
 
 def test_write_back_is_tried_again(monkeypatch):
     """F-236: at most three attempts with waits between."""
-    from flowsched import db
-
     monkeypatch.setattr(db, "PAUSE_SECONDS", 0.001)
     row = due_schedule("nightly", racks(1))
     firing.fire_due(NOW, 10, holder=holder())
@@ -202,8 +201,6 @@ def test_write_back_is_tried_again(monkeypatch):
 @pytest.mark.django_db(transaction=True)
 def test_write_back_waits_out_a_lock_and_leaves_the_firing_for_later():
     """F-236: three attempts at a held scope row, then Busy; the firing stays open and is taken over."""
-    from flowsched.errors import Busy
-
     row = due_schedule("nightly", racks(1))
     mine = holder()
     _, ids = claim(NOW, 10, holder=mine)

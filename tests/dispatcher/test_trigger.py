@@ -14,6 +14,7 @@ from dispatcher.claim import claim
 from dispatcher.models import Firing, FiringScope
 from dispatcher.recover import recover
 from dispatcher.submit import submit
+from dispatcher.writeback import write_back
 from flowsched.errors import FlowschedError, InvalidInput, NotFound, PreconditionFailed, QueueFull
 from inventory.targets import RackTarget
 from schedules.models import TaskSchedule
@@ -193,8 +194,6 @@ def test_after_pause_or_delete_no_task_of_an_older_tick_appears(verb):
     assert [state for state, _ in outcomes(row)] == ["skipped"] * 2
     assert not Task.objects.exists()
     assert FiringScope.objects.first().reason
-    from dispatcher.writeback import write_back
-
     assert write_back(ids, holder=mine, now=NOW) == 1
 
 

@@ -14,7 +14,7 @@ from dispatcher import selectors
 from dispatcher.loop import Loop
 from flowsched.cli import FlowCommand, show
 from flowsched.errors import InvalidInput
-from tasks.processes import processes_alive
+from tasks.processes import processes_list
 
 logger = logging.getLogger("flowsched.dispatcher")
 
@@ -80,7 +80,7 @@ class Command(FlowCommand):
 
     def _status(self, *, as_json: bool) -> int:
         backlog = selectors.backlog()
-        processes = processes_alive(backlog.now)
+        processes = [status.process for status in processes_list(now=backlog.now) if status.alive]
         if as_json:
             self.print_json(
                 {

@@ -14,17 +14,10 @@ from flowsched.actor import Actor
 from flowsched.cli import REFUSED, FlowCommand, show
 from flowsched.errors import InvalidInput, NotFound
 from inventory.selectors import rack_get, targets_resolve
+from schedules.changes import UNSET, ScheduleChanges, schedule_update
 from schedules.models import TaskSchedule
 from schedules.selectors import schedule_get, schedules_list
-from schedules.services import (
-    UNSET,
-    ScheduleChanges,
-    schedule_create,
-    schedule_delete,
-    schedule_pause,
-    schedule_resume,
-    schedule_update,
-)
+from schedules.services import schedule_create, schedule_delete, schedule_pause, schedule_resume
 from scopes.selectors import scopes_of
 from scopes.services import scope_remove, scopes_add, scopes_reconcile
 
@@ -50,7 +43,7 @@ class Command(FlowCommand):
 
     def _create(self, options: dict[str, Any]) -> None:
         timing = arguments.timing_from(options)
-        assert timing is not None  # noqa: S101  argparse requires one
+        assert timing is not None  # argparse requires one
         row = schedule_create(
             name=options["name"],
             spec_type=timing[0],
@@ -78,7 +71,7 @@ class Command(FlowCommand):
         self.print_table(
             rendering.SCHEDULE_COLUMNS,
             [rendering.schedule_row(row) for row in rows],
-            empty="No schedules. Create one: manage.py schedule create NAME --every 1h --operation power_reset --rack R",
+            empty="No schedules. Create one: schedule create NAME --every 1h --operation power_reset --rack RACK",
         )
         self._more(options["offset"] + len(rows), total)
 
@@ -96,10 +89,12 @@ class Command(FlowCommand):
     def _update(self, options: dict[str, Any]) -> None:
         row = schedule_get(options["name"])
         grace = options["grace"]
+        timing = arguments.timing_from(options)
         changes = ScheduleChanges(
             name=UNSET if options["new_name"] is None else options["new_name"],
             overlap_policy=options["overlap"] or UNSET,
-            spec=arguments.timing_from(options) or UNSET,
+            spec_type=timing[0] if timing else UNSET,
+            spec=timing[1] if timing else UNSET,
             timezone=UNSET if options["timezone"] is None else options["timezone"],
             misfire_grace=UNSET if grace is None else arguments.duration_from(grace, "grace"),
         )
@@ -148,7 +143,9 @@ class Command(FlowCommand):
             )
             return
         if not row.enabled:
-            self.stdout.write(f"'{row.name}' is {row.disabled_kind or 'disabled'}: {row.disabled_reason or 'no reason'}")
+            self.stdout.write(
+                f"'{row.name}' is {row.disabled_kind or 'disabled'}: {row.disabled_reason or 'no reason'}"
+            )
         self.print_table(
             ["run", "utc", f"in {row.timezone}"],
             [(number, run, rendering.local(run, row.timezone)) for number, run in enumerate(runs, start=1)],
@@ -191,8 +188,10 @@ class Command(FlowCommand):
     def _scope_add(self, options: dict[str, Any]) -> None:
         row = schedule_get(options["name"])
         targets = arguments.targets_from(options)
-        changed = scopes_add(schedule_id=row.id, targets=targets, by=Actor.cli(), now=clock.now())
-        self._print_scopes(row, options, f"{len(changed)} scopes of '{row.name}' added or widened")
+        result = scopes_add(schedule_id=row.id, targets=targets, by=Actor.cli(), now=clock.now())
+        self._print_scopes(
+            row, options, f"'{row.name}': {len(result.created)} racks added, {len(result.updated)} widened"
+        )
 
     def _scope_set(self, options: dict[str, Any]) -> None:
         row = schedule_get(options["name"])
