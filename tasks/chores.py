@@ -12,9 +12,11 @@ from tasks.engine import get_engine
 from tasks.heart import renewal_seconds
 from tasks.rescue import runs_rescue, tasks_requeue
 from tasks.retention import BATCH, history_prune
+from tasks.services import lanes_sweep, tasks_expire
 
 logger = logging.getLogger(__name__)
 
+SWEEP_SECONDS = 60.0
 TIDY_SECONDS = 60.0
 PRUNE_SECONDS = 600.0
 
@@ -23,6 +25,8 @@ def schedule() -> list[tuple[str, float, Callable[[], object]]]:
     """Name, seconds between two rounds, and the chore."""
     return [
         ("rescue", renewal_seconds(), rescue),
+        ("expire", settings.FLOWSCHED_POLL_INTERVAL.total_seconds(), expire),
+        ("sweep", SWEEP_SECONDS, sweep),
         ("tidy", TIDY_SECONDS, tidy),
         ("prune", PRUNE_SECONDS, prune),
     ]
@@ -32,6 +36,16 @@ def rescue() -> int:
     """Hand on or end runs whose worker is gone; give tasks without a job another."""
     now = clock.now()
     return runs_rescue(now=now) + tasks_requeue(now=now)
+
+
+def expire() -> int:
+    """End waiting tasks whose time in the queue is over."""
+    return tasks_expire(now=clock.now())
+
+
+def sweep() -> int:
+    """Promote what a lost promotion left waiting."""
+    return lanes_sweep(now=clock.now())
 
 
 def tidy() -> int:

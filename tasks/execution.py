@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import logging
 import random
-import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
@@ -22,6 +20,7 @@ from django.db import connection
 from flowsched import db
 from flowsched.errors import Busy, Unavailable
 from flowsched.faults import fault
+from tasks.control import Control, Released
 from tasks.executors.base import Executor, Interrupted, Step, StepResult, StepState
 from tasks.models import Task
 from tasks.operations import budget, idempotent
@@ -42,38 +41,6 @@ logger = logging.getLogger(__name__)
 OUTAGE_SECONDS = (0.1, 0.5, 1.0, 2.0)  # between tries while the database is away
 
 T = TypeVar("T")
-
-
-class Released(Exception):
-    """The worker lets go of the run before its next side effect."""
-
-
-@dataclass(slots=True)
-class Control:
-    """What other threads tell a run, and when its lease was last confirmed (monotonic)."""
-
-    confirmed: float = field(default_factory=time.monotonic)
-    cancel: bool = False
-    lost: bool = False
-    release: bool = False
-    note: str = ""
-    changed: threading.Condition = field(default_factory=threading.Condition)
-
-    def tell(self, *, cancel: bool = False, lost: bool = False, release: bool = False) -> None:
-        """Raise flags and wake the run if it sleeps. Flags are never lowered."""
-        with self.changed:
-            self.cancel |= cancel
-            self.lost |= lost
-            self.release |= release
-            self.changed.notify_all()
-
-    def confirm(self, at: float) -> None:
-        """The lease was compared and renewed by a statement sent at `at`."""
-        self.confirmed = max(self.confirmed, at)
-
-    def lease_may_have_run_out(self) -> bool:
-        """By this process's clock, which runs on while the process is stopped."""
-        return time.monotonic() >= self.confirmed + float(settings.FLOWSCHED_RUN_LEASE.total_seconds())
 
 
 class Execution:
@@ -263,7 +230,9 @@ class Execution:
 
     def _interrupted(self) -> tuple[RunState, str]:
         done, total = self.done(), len(self.steps)
-        doubt = next((f"; {s.name} may have been done before" for s in self.steps if str(s.component_id) == self.repeating), "")
+        doubt = next(
+            (f"; {s.name} may have been done before" for s in self.steps if str(s.component_id) == self.repeating), ""
+        )
         if self.control.cancel:
             return RunState.CANCELLED, f"Terminated: cancelled after {done} of {total} components{doubt}"
         return RunState.TIMED_OUT, f"time budget used up after {done} of {total} components{doubt}"

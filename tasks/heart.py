@@ -14,13 +14,12 @@ from collections.abc import Callable
 from uuid import UUID
 
 import psycopg
-from django.conf import settings
 from django.db import connection
 
 from flowsched import clock, db
 from flowsched.errors import Busy, Unavailable
-from tasks.execution import Control
-from tasks.runs import runs_renew, runs_show_progress
+from tasks.control import Control
+from tasks.runs import lease_seconds, runs_renew, runs_show_progress
 
 logger = logging.getLogger(__name__)
 
@@ -121,4 +120,4 @@ def listen(channel: str, on_notify: Callable[[], object], *, stop: threading.Eve
 
 def renewal_seconds() -> float:
     """A third of the lease: twice in vain before one runs out."""
-    return float(settings.FLOWSCHED_RUN_LEASE.total_seconds()) / 3
+    return lease_seconds() / 3

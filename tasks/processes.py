@@ -45,9 +45,7 @@ def process_register(*, kind: str, now: datetime, detail: dict[str, Any] | None 
 
 def process_beat(*, process_id: UUID, now: datetime, state: str = "running", detail: dict[str, Any]) -> bool:
     """Say that this process is alive; False if its row is gone, then register again."""
-    return (
-        Process.objects.filter(id=process_id).update(last_beat=now, state=state[:16], detail=detail) == 1
-    )
+    return Process.objects.filter(id=process_id).update(last_beat=now, state=state[:16], detail=detail) == 1
 
 
 def process_stop(*, process_id: UUID, now: datetime) -> None:

@@ -7,6 +7,7 @@ could do harm twice: a step in doubt is sent again only if the operation or the 
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
-from psycopg.types.json import Jsonb
 
 from flowsched.errors import PreconditionFailed
 from flowsched.faults import fault
@@ -26,7 +26,7 @@ from tasks.execution import may_repeat
 from tasks.executors.base import get_executor
 from tasks.lanes import lanes_lock, lanes_promote
 from tasks.models import Run, Task
-from tasks.runs import MAX_ATTEMPTS, LeaseLost, run_close
+from tasks.runs import MAX_ATTEMPTS, LeaseLost, lease_seconds, run_close
 from tasks.states import RunState, TaskStatus
 
 logger = logging.getLogger(__name__)
@@ -37,12 +37,12 @@ PAGES = 50
 _HAND_ON = """
 WITH lost AS (
     SELECT run.id, mine.attempt, mine.attempts FROM run
-    JOIN unnest(%s::uuid[], %s::uuid[], %s::timestamptz[], %s::int[], %s::jsonb[])
+    JOIN unnest(%s::uuid[], %s::uuid[], %s::timestamptz[], %s::int[], %s::text[])
         AS mine(id, token, until, attempt, attempts) ON mine.id = run.id
     WHERE run.state = 'running' AND run.lease_until = mine.until AND run.lease_token IS NOT DISTINCT FROM mine.token
     ORDER BY run.id FOR NO KEY UPDATE OF run SKIP LOCKED)
-UPDATE run SET lease_token = NULL, lease_owner = '', lease_until = clock_timestamp() + %s,
-    attempt = lost.attempt, attempts = lost.attempts
+UPDATE run SET lease_token = NULL, lease_owner = '', lease_until = clock_timestamp() + make_interval(secs => %s),
+    attempt = lost.attempt, attempts = lost.attempts::jsonb
 FROM lost WHERE run.id = lost.id RETURNING run.id, run.task_id
 """
 
@@ -143,7 +143,7 @@ def _hand_on(verdicts: Sequence[Verdict]) -> int:
     columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
     with transaction.atomic():
         with connection.cursor() as cursor:
-            cursor.execute(_HAND_ON, [*columns, settings.FLOWSCHED_RUN_LEASE])
+            cursor.execute(_HAND_ON, [*columns, lease_seconds()])
             taken = cursor.fetchall()
         engine = get_engine()
         engine.enqueue(engine.missing([task_id for _run, task_id in taken]))
@@ -152,7 +152,7 @@ def _hand_on(verdicts: Sequence[Verdict]) -> int:
     return len(taken)
 
 
-def _handed_on_row(verdict: Verdict) -> tuple[UUID, UUID | None, datetime, int, Jsonb]:
+def _handed_on_row(verdict: Verdict) -> tuple[UUID, UUID | None, datetime, int, str]:
     run = verdict.run
     assert run.lease_until is not None
     lost_again = run.lease_token is None
@@ -161,7 +161,7 @@ def _handed_on_row(verdict: Verdict) -> tuple[UUID, UUID | None, datetime, int, 
         run.lease_token,
         run.lease_until,
         run.attempt if lost_again else run.attempt + 1,
-        Jsonb(run.attempts if lost_again else [*run.attempts, _lost_attempt(verdict)]),
+        json.dumps(run.attempts if lost_again else [*run.attempts, _lost_attempt(verdict)]),
     )
 
 
@@ -201,4 +201,3 @@ def _end(verdict: Verdict, state: RunState, *, now: datetime) -> bool:
         return False
     logger.warning("run %s of task %s: %s, %s", run.id, task.id, state.value, verdict.message)
     return True
-

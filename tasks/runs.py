@@ -7,6 +7,7 @@ any effect. A process that dies leaves at most one step in doubt, and the row na
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +18,6 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models.functions import Now
-from psycopg.types.json import Jsonb
 
 from tasks.engine import get_engine
 from tasks.lanes import lanes_lock, lanes_promote, task_move
@@ -26,6 +26,44 @@ from tasks.outcomes import clip
 from tasks.states import TASK_STATUS_OF_RUN, RunState, TaskStatus
 
 MAX_ATTEMPTS = 3
+
+_INTENT = """
+UPDATE run SET results = results || %(results)s::jsonb, in_flight = %(next)s,
+    progress_done = %(done)s, progress_total = %(total)s,
+    attempt = %(attempt)s, attempts = %(attempts)s::jsonb,
+    lease_until = clock_timestamp() + make_interval(secs => %(lease)s)
+WHERE id = %(run)s AND lease_token = %(token)s AND state = 'running'
+RETURNING cancel_requested_at IS NOT NULL
+"""
+_CLOSE = """
+WITH closed AS (
+    UPDATE run SET state = %(state)s, message = %(message)s, results = results || %(results)s::jsonb,
+        attempts = %(attempts)s::jsonb, in_flight = CASE WHEN %(open)s THEN in_flight ELSE '' END,
+        progress_done = coalesce(%(done)s, progress_done), progress_total = coalesce(%(total)s, progress_total),
+        finished_at = CASE WHEN %(open)s THEN NULL ELSE %(now)s::timestamptz END, lease_token = NULL, lease_until = NULL
+    WHERE id = %(run)s AND state = 'running' AND lease_token IS NOT DISTINCT FROM %(token)s::uuid
+        AND (%(until)s::timestamptz IS NULL OR lease_until = %(until)s::timestamptz)
+    RETURNING task_id, progress_done, progress_total)
+UPDATE task SET progress_done = closed.progress_done, progress_total = closed.progress_total
+FROM closed WHERE task.id = closed.task_id
+"""
+_RENEW = """
+UPDATE run SET lease_until = clock_timestamp() + make_interval(secs => %s),
+    message = coalesce(nullif(mine.note, ''), message)
+FROM unnest(%s::uuid[], %s::text[]) AS mine(token, note)
+WHERE run.lease_token = mine.token AND run.state = 'running'
+RETURNING run.lease_token, run.cancel_requested_at IS NOT NULL
+"""
+_SHOW_PROGRESS = """
+UPDATE task SET progress_done = run.progress_done, progress_total = run.progress_total, updated_at = %s
+FROM run
+WHERE run.task_id = task.id AND run.lease_token = ANY(%s::uuid[]) AND run.state = 'running' AND task.status = 'running'
+    AND (task.progress_done, task.progress_total) IS DISTINCT FROM (run.progress_done, run.progress_total)
+"""
+_TAKE_OVER = """
+UPDATE run SET lease_owner = %s, lease_token = %s, lease_until = clock_timestamp() + make_interval(secs => %s)
+WHERE task_id = %s AND state = 'running' AND lease_token IS NULL
+"""
 
 
 class LeaseLost(Exception):
@@ -94,20 +132,18 @@ def run_intent(
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE run SET results = results || %s, in_flight = %s, progress_done = %s, progress_total = %s,"
-            " attempt = %s, attempts = %s, lease_until = clock_timestamp() + %s"
-            " WHERE id = %s AND lease_token = %s AND state = 'running' RETURNING cancel_requested_at IS NOT NULL",
-            [
-                Jsonb(dict(results)),
-                next_step,
-                done,
-                total,
-                handle.attempt,
-                Jsonb(handle.attempts),
-                settings.FLOWSCHED_RUN_LEASE,
-                handle.run_id,
-                handle.token,
-            ],
+            _INTENT,
+            {
+                "results": json.dumps(dict(results)),
+                "next": next_step,
+                "done": done,
+                "total": total,
+                "attempt": handle.attempt,
+                "attempts": json.dumps(handle.attempts),
+                "lease": lease_seconds(),
+                "run": handle.run_id,
+                "token": handle.token,
+            },
         )
         row = cursor.fetchone()
     if row is None:
@@ -174,21 +210,13 @@ def run_close(
         moved = task_move(task_id, to, now=now, message=said, from_=[TaskStatus.RUNNING])
     with connection.cursor() as cursor:
         cursor.execute(
-            "WITH closed AS (UPDATE run SET state = %(state)s, message = %(message)s, results = results || %(results)s,"
-            " attempts = %(attempts)s, in_flight = CASE WHEN %(state)s = 'unknown' THEN in_flight ELSE '' END,"
-            " progress_done = coalesce(%(done)s, progress_done), progress_total = coalesce(%(total)s, progress_total),"
-            " finished_at = CASE WHEN %(state)s = 'unknown' THEN NULL ELSE %(now)s END,"
-            " lease_token = NULL, lease_until = NULL"
-            " WHERE id = %(run)s AND state = 'running' AND lease_token IS NOT DISTINCT FROM %(token)s"
-            " AND (%(until)s::timestamptz IS NULL OR lease_until = %(until)s)"
-            " RETURNING task_id, progress_done, progress_total)"
-            " UPDATE task SET progress_done = closed.progress_done, progress_total = closed.progress_total"
-            " FROM closed WHERE task.id = closed.task_id",
+            _CLOSE,
             {
                 "state": state.value,
+                "open": state is RunState.UNKNOWN,
                 "message": clip(message),
-                "results": Jsonb(dict(results or {})),
-                "attempts": Jsonb(attempts),
+                "results": json.dumps(dict(results or {})),
+                "attempts": json.dumps(attempts),
                 "done": done,
                 "total": total,
                 "now": now,
@@ -230,26 +258,14 @@ def runs_renew(tokens: Iterable[UUID], notes: Mapping[UUID, str]) -> dict[UUID, 
     if not ours:
         return {}
     with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE run SET lease_until = clock_timestamp() + %s, message = coalesce(nullif(mine.note, ''), message)"
-            " FROM unnest(%s::uuid[], %s::text[]) AS mine(token, note)"
-            " WHERE run.lease_token = mine.token AND run.state = 'running'"
-            " RETURNING run.lease_token, run.cancel_requested_at IS NOT NULL",
-            [settings.FLOWSCHED_RUN_LEASE, ours, [clip(notes.get(token, "")) for token in ours]],
-        )
+        cursor.execute(_RENEW, [lease_seconds(), ours, [clip(notes.get(token, "")) for token in ours]])
         return {row[0]: row[1] for row in cursor.fetchall()}
 
 
 def runs_show_progress(tokens: Iterable[UUID], *, now: datetime) -> int:
     """Copy the progress of the runs under these leases to their tasks, where it has moved; one statement."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE task SET progress_done = run.progress_done, progress_total = run.progress_total, updated_at = %s"
-            " FROM run WHERE run.task_id = task.id AND run.lease_token = ANY(%s) AND run.state = 'running'"
-            " AND task.status = 'running' AND (task.progress_done, task.progress_total)"
-            " IS DISTINCT FROM (run.progress_done, run.progress_total)",
-            [now, list(tokens)],
-        )
+        cursor.execute(_SHOW_PROGRESS, [now, list(tokens)])
         return int(cursor.rowcount)
 
 
@@ -276,9 +292,10 @@ def _run_create(task_id: UUID, *, owner: str, token: UUID, executor: str, now: d
 
 def _run_take_over(task_id: UUID, *, owner: str, token: UUID) -> bool:
     with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE run SET lease_owner = %s, lease_token = %s, lease_until = clock_timestamp() + %s"
-            " WHERE task_id = %s AND state = 'running' AND lease_token IS NULL",
-            [owner, token, settings.FLOWSCHED_RUN_LEASE, task_id],
-        )
-        return cursor.rowcount == 1
+        cursor.execute(_TAKE_OVER, [owner, token, lease_seconds(), task_id])
+        return bool(cursor.rowcount == 1)
+
+
+def lease_seconds() -> float:
+    """How long a lease lasts after it was last renewed."""
+    return float(settings.FLOWSCHED_RUN_LEASE.total_seconds())

@@ -21,8 +21,9 @@ from django.db import connection
 from flowsched import clock, db
 from flowsched.errors import Busy, Unavailable
 from tasks import chores
+from tasks.control import Control
 from tasks.engine import get_engine
-from tasks.execution import Control, Execution
+from tasks.execution import Execution
 from tasks.executors.base import get_executor
 from tasks.heart import CANCEL_CHANNEL, Heart, every, listen, renewal_seconds
 from tasks.processes import BEAT, process_beat, process_register, process_stop

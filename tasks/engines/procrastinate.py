@@ -114,15 +114,11 @@ class PatientConnector(procrastinate.PsycopgConnector):
 
     async def execute_query_one_async(self, query: Any, **arguments: Any) -> dict[str, Any]:
         """Run a query that returns a row."""
-        return await self._patiently(
-            lambda: super(PatientConnector, self).execute_query_one_async(query, **arguments)
-        )
+        return await self._patiently(lambda: super(PatientConnector, self).execute_query_one_async(query, **arguments))
 
     async def execute_query_all_async(self, query: Any, **arguments: Any) -> list[dict[str, Any]]:
         """Run a query that returns rows."""
-        return await self._patiently(
-            lambda: super(PatientConnector, self).execute_query_all_async(query, **arguments)
-        )
+        return await self._patiently(lambda: super(PatientConnector, self).execute_query_all_async(query, **arguments))
 
     async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
         """Listen for new jobs, again and again; polling covers what is missed between."""
@@ -178,9 +174,7 @@ async def _work(handle: Callable[[UUID], None], *, concurrency: int, once: bool,
     await asyncio.gather(*(loop.run_in_executor(None, connections.close_all) for _ in range(concurrency)))
 
 
-async def _worker_until_stopped(
-    handle: Callable[[UUID], None], *, concurrency: int, wait: bool, stop: Stop
-) -> None:
+async def _worker_until_stopped(handle: Callable[[UUID], None], *, concurrency: int, wait: bool, stop: Stop) -> None:
     """One life of procrastinate's worker; cancelling it makes it stop fetching and wait for its jobs."""
     loop = asyncio.get_running_loop()
     connector = PatientConnector(stop, kwargs=connector_params(), min_size=1, max_size=2, timeout=5.0)

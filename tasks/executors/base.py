@@ -130,7 +130,9 @@ def ordered(steps: Sequence[Step], *, code: str) -> list[Step]:
     A tray that loses its shelf or its fabric before it was told to stop does not shut down, it crashes.
     """
     off = code in {"power_off", "force_power_off"}
-    return sorted(steps, key=lambda s: (-power_rank(s.type) if off else power_rank(s.type), s.name, str(s.component_id)))
+    return sorted(
+        steps, key=lambda s: (-power_rank(s.type) if off else power_rank(s.type), s.name, str(s.component_id))
+    )
 
 
 @cache

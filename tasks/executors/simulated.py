@@ -152,11 +152,8 @@ class MannersFile:
             status = os.stat(path)  # noqa: PTH116 - a string from a setting
             seen = (path, status.st_mtime_ns, status.st_size)
             if seen != self._seen:
-                content = json.loads(Path(path).read_text(encoding="utf-8"))
-                if not isinstance(content, dict):
-                    raise ValueError("not an object")  # noqa: TRY004 - reported with the others
-                self._seen, self._content = seen, content
-        except (OSError, ValueError) as error:
+                self._seen, self._content = seen, dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError) as error:
             logger.warning("FLOWSCHED_SIMULATED=%s cannot be read and is ignored: %s", path, error)
             return {}
         return self._content
@@ -229,7 +226,7 @@ def _store(component: Component, change: dict[str, Any]) -> None:
     if not change:
         return
     Component.objects.filter(id=component.id).update(updated_at=Now(), **change)
-    if "ingested_at" in change:
+    if "ingested_at" in change and component.rack_id:
         waiting = Component.objects.filter(rack_id=component.rack_id, deleted_at=None, ingested_at=None)
         if not waiting.exists():
             Rack.objects.filter(id=component.rack_id).update(

@@ -4,18 +4,21 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('tasks', '0002_database'),
+        ("tasks", "0002_database"),
     ]
 
     operations = [
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('state', 'running')), fields=['lease_token'], name='run_lease_token'),
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("state", "running")), fields=["lease_token"], name="run_lease_token"
+            ),
         ),
         migrations.AddIndex(
-            model_name='task',
-            index=models.Index(condition=models.Q(('finished_at__isnull', False)), fields=['finished_at'], name='task_finished'),
+            model_name="task",
+            index=models.Index(
+                condition=models.Q(("finished_at__isnull", False)), fields=["finished_at"], name="task_finished"
+            ),
         ),
     ]

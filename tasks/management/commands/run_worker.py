@@ -29,7 +29,9 @@ class Command(FlowCommand):
             "--concurrency", type=int, help="runs at a time (default: FLOWSCHED_WORKER_CONCURRENCY)", metavar="N"
         )
         parser.add_argument("--once", action="store_true", help="carry out what is waiting, then exit")
-        parser.add_argument("--status", action="store_true", help="list the worker processes; exit code 1 if none is up")
+        parser.add_argument(
+            "--status", action="store_true", help="list the worker processes; exit code 1 if none is up"
+        )
 
     def run(self, **options: Any) -> int | None:
         """Work, or list who does."""
