@@ -1,0 +1,25 @@
+import pytest
+
+from flowsched import db
+from schedules.ports import ports
+
+
+@pytest.fixture
+def withdrawals(monkeypatch):
+    """The calls of ports.withdraw, which here finds two pending rows each time."""
+    calls = []
+
+    def withdraw(schedule_id, scope_ids, code, reason, now, /):
+        calls.append((schedule_id, None if scope_ids is None else set(scope_ids), code))
+        return 2
+
+    monkeypatch.setattr(ports, "withdraw", withdraw)
+    return calls
+
+
+@pytest.fixture
+def notified(monkeypatch):
+    """The channels that were notified."""
+    channels = []
+    monkeypatch.setattr(db, "notify", channels.append)
+    return channels
