@@ -25,6 +25,7 @@ from dispatcher.writeback import write_back
 from flowsched.actor import Actor
 from flowsched.db import notify
 from flowsched.errors import FlowschedError, InvalidInput, NotFound, PreconditionFailed, QueueFull
+from flowsched.faults import fault
 from schedules.models import TaskSchedule
 from schedules.template import template_load
 
@@ -70,6 +71,7 @@ class Triggered:
 def fire_due(now: datetime, limit: int, *, holder: Holder) -> Fired:
     """Fire up to `limit` schedules that are due at `now`, through all three phases."""
     claimed, firings = claim(now, limit, holder=holder)
+    fault("fire.after_claim")
     locked = submit(firings, holder=holder, now=now)
     write_back(firings, holder=holder, now=now)
     if claimed:

@@ -1,0 +1,170 @@
+"""Real processes on the test's own database, killed by pid; the effect log; the invariants that must always hold.
+
+The processes are the product's own commands, started as a supervisor would start them. What counts as done is the
+effect log, a file outside the database: the product's tables cannot vouch for themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from django.db import connection
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+LEASE = 2.0  # seconds: leases of the processes under test
+
+
+def wait_for(condition: Callable[[], object], seconds: float, what: str) -> None:
+    """Poll until `condition` holds; fail with what did not happen."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"within {seconds:g} s this did not happen: {what}")
+
+
+class Product:
+    """The product's processes of one test."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.effect_log = folder / "effects.jsonl"
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def environment(self, **extra: str) -> dict[str, str]:
+        """What the processes are configured with: the test's database, short leases, an effect log of their own."""
+        env = {name: value for name, value in os.environ.items() if not name.startswith("FLOWSCHED_")}
+        return env | {
+            "DATABASE_URL": _database_url(),
+            "FLOWSCHED_TESTING": "1",
+            "FLOWSCHED_DATA_DIR": str(self.folder),
+            "FLOWSCHED_EFFECT_LOG": str(self.effect_log),
+            "FLOWSCHED_FIRING_LEASE": str(LEASE),
+            "FLOWSCHED_RUN_LEASE": str(LEASE),
+            "FLOWSCHED_POLL_INTERVAL": "1",
+            "FLOWSCHED_SIMULATED_LATENCY": "0.01",
+            **extra,
+        }
+
+    def start(self, *words: str, faults: str = "", **extra: str) -> subprocess.Popen[bytes]:
+        """Start `manage.py WORDS`; its output goes to a file that a failing test can be read by."""
+        log = (self.folder / f"{words[0]}-{len(self.processes)}.log").open("wb")
+        process = subprocess.Popen(
+            [sys.executable, str(ROOT / "manage.py"), *words],
+            env=self.environment(FLOWSCHED_FAULTS=faults, **extra),
+            cwd=ROOT,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        log.close()
+        self.processes.append(process)
+        return process
+
+    def dispatcher(self, faults: str = "", **extra: str) -> subprocess.Popen[bytes]:
+        return self.start("run_dispatcher", faults=faults, **extra)
+
+    def worker(self, faults: str = "", **extra: str) -> subprocess.Popen[bytes]:
+        return self.start("run_worker", faults=faults, **extra)
+
+    def logs(self) -> str:
+        return "\n".join(f"--- {path.name}\n{path.read_text()[-4000:]}" for path in sorted(self.folder.glob("*.log")))
+
+    def effects(self) -> list[dict[str, object]]:
+        """What was done to hardware, in order."""
+        if not self.effect_log.exists():
+            return []
+        return [json.loads(line) for line in self.effect_log.read_text().splitlines()]
+
+    def stop(self) -> None:
+        """End everything, stopped processes too."""
+        for process in self.processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            process.wait(10)
+
+
+def terminate(process: subprocess.Popen[bytes], seconds: float = 20.0) -> int:
+    """SIGTERM, and the exit code of an orderly end."""
+    process.send_signal(signal.SIGTERM)
+    return process.wait(seconds)
+
+
+def killed(process: subprocess.Popen[bytes], seconds: float = 20.0) -> bool:
+    """Whether the process died by SIGKILL, waiting for it."""
+    return process.wait(seconds) == -signal.SIGKILL
+
+
+def _database_url() -> str:
+    """The test's database as a URL a process can be given."""
+    database = connection.settings_dict
+    host, port = database.get("HOST") or "", database.get("PORT") or ""
+    user, password = database.get("USER") or "", database.get("PASSWORD") or ""
+    login = f"{user}:{password}@" if password else f"{user}@" if user else ""
+    if host.startswith("/"):
+        return f"postgres://{login}/{database['NAME']}?host={host}"
+    return f"postgres://{login}{host}{':' + str(port) if port else ''}/{database['NAME']}"
+
+
+def query(sql: str, *values: object) -> list[tuple[object, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return cursor.fetchall()
+
+
+INVARIANTS = {
+    "a tick fired twice": """
+        SELECT schedule_id, due_at FROM firing WHERE cause = 'automatic' GROUP BY 1, 2 HAVING count(*) > 1""",
+    "a key with two tasks": "SELECT idempotency_key FROM task GROUP BY 1 HAVING count(*) > 1",
+    "a submitted scope without its task": """
+        SELECT fs.id FROM firing_scope fs LEFT JOIN task t ON t.id = fs.task_id
+         WHERE fs.state = 'submitted' AND t.id IS NULL""",
+    "a task that no firing scope names": """
+        SELECT t.id FROM task t WHERE t.schedule_id IS NOT NULL
+           AND NOT EXISTS (SELECT 1 FROM firing_scope fs WHERE fs.task_id = t.id)""",
+    "an outcome without a reason": "SELECT id FROM firing_scope WHERE state NOT IN ('pending', 'submitted') AND reason = ''",
+    "a pending scope of a closed firing": """
+        SELECT fs.id FROM firing_scope fs JOIN firing f ON f.id = fs.firing_id
+         WHERE fs.state = 'pending' AND f.closed_at IS NOT NULL""",
+    "a next run that has been fired already": """
+        SELECT s.id FROM task_schedule s JOIN firing f ON f.schedule_id = s.id
+         WHERE s.enabled AND f.cause = 'automatic' AND s.next_run_at <= f.due_at""",
+    "a running task without an open run": """
+        SELECT t.id FROM task t WHERE t.status = 'running'
+           AND NOT EXISTS (SELECT 1 FROM run r WHERE r.task_id = t.id AND r.state IN ('running', 'unknown'))""",
+    "a finished task with an open run": """
+        SELECT t.id FROM task t JOIN run r ON r.task_id = t.id
+         WHERE t.status IN ('completed', 'failed', 'terminated') AND r.state IN ('running', 'unknown')""",
+}
+
+
+def check_invariants(product: Product) -> None:
+    """What must hold whatever was killed, and after everything has come to rest."""
+    for name, sql in INVARIANTS.items():
+        assert query(sql) == [], name
+    applied = Counter(
+        (effect["key"], effect["component"], effect["action"]) for effect in product.effects() if effect["applied"]
+    )
+    assert [effect for effect, times in applied.items() if times > 1] == [], "an effect was applied twice"
+
+
+def at_rest() -> bool:
+    """Nothing open, nothing waiting to be done."""
+    [(open_firings, active)] = query(
+        "SELECT (SELECT count(*) FROM firing WHERE closed_at IS NULL),"
+        " (SELECT count(*) FROM task WHERE status IN ('waiting', 'pending', 'running'))"
+    )
+    return open_firings == 0 and active == 0
+
+

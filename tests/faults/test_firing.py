@@ -1,0 +1,142 @@
+"""Real dispatchers and workers on real PostgreSQL, killed at the boundaries of the three phases."""
+
+from __future__ import annotations
+
+import signal
+from datetime import timedelta
+
+import pytest
+
+from dispatcher.models import Firing, FiringScope
+from flowsched import clock
+from inventory.models import Component
+from schedules.models import TaskSchedule
+from tasks.models import Process, Task
+from tests.dispatcher.helpers import due_schedule, racks
+from tests.faults.harness import at_rest, check_invariants, killed, query, terminate, wait_for
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
+
+
+def make_due(count: int, per_schedule: int = 1) -> list[TaskSchedule]:
+    """Schedules on racks of their own, an hour apart from firing again, due now all at once."""
+    rows = [due_schedule(f"s{n}", racks(per_schedule), now=clock.now()) for n in range(count)]
+    TaskSchedule.objects.update(next_run_at=clock.now() + timedelta(days=1))
+    return rows
+
+
+def release() -> None:
+    """Let every schedule come due in one commit, and wake the dispatchers."""
+    query("UPDATE task_schedule SET next_run_at = clock_timestamp() RETURNING id")
+    query("SELECT pg_notify('flowsched_schedules', '')")
+
+
+def test_two_dispatchers_fire_each_of_two_hundred_schedules_once(product):
+    """X-22, F-230: disjoint claims, exactly one firing and one task each, both at work."""
+    make_due(200)
+    product.dispatcher()
+    product.dispatcher()
+    wait_for(lambda: Process.objects.filter(kind="dispatcher").count() == 2, 20, "two dispatchers beat")
+    release()
+    wait_for(lambda: Firing.objects.filter(state="done").count() == 200, 30, "200 firings are done")
+    per_owner = dict(query("SELECT lease_owner, count(*) FROM firing GROUP BY 1"))
+    assert len(per_owner) == 2, per_owner
+    assert Firing.objects.count() == FiringScope.objects.filter(state="submitted").count() == Task.objects.count() == 200
+    check_invariants(product)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "claim.after_lock",
+        "claim.before_commit",
+        "fire.after_claim",
+        "submit.before_outcome",
+        "submit.before_commit",
+        "submit.between_chunks",
+        "writeback.before",
+    ],
+)
+def test_a_dispatcher_killed_in_any_phase_loses_and_doubles_nothing(product, fault):
+    """X-1, X-2, X-3, F-287: kill -9, then another dispatcher and a worker finish it; counted by the effect log."""
+    rows = make_due(3, per_schedule=2)
+    release()
+    assert killed(product.dispatcher(faults=f"{fault}:kill9")), "the fault point was not reached"
+    product.worker()
+    product.dispatcher()
+    wait_for(lambda: Firing.objects.filter(state="done").count() == 3 and at_rest(), 30, "all fired and finished")
+    components = Component.objects.count()
+    assert Task.objects.filter(status="completed").count() == 6
+    assert len({(e["key"], e["component"]) for e in product.effects() if e["applied"]}) == components
+    assert {row.id for row in rows} == set(Firing.objects.values_list("schedule_id", flat=True))
+    check_invariants(product)
+
+
+def test_a_worker_killed_in_the_middle_is_rescued(product):
+    """X-16, D-16: power-on is idempotent: the same key, nothing applied twice, the task completes."""
+    make_due(2)
+    release()
+    product.dispatcher()
+    assert killed(product.worker(faults="run.after_effect:kill9"))
+    product.worker()
+    wait_for(lambda: Firing.objects.filter(state="done").count() == 2 and at_rest(), 40, "rescued and finished")
+    assert Task.objects.filter(status="completed").count() == 2
+    check_invariants(product)
+
+
+def test_a_power_reset_whose_worker_died_is_unknown_and_not_repeated(product):
+    """D-16: what is not idempotent stops at unknown, holds its rack, and waits for a person."""
+    [row] = [due_schedule("reset", racks(1), kind="power_reset", now=clock.now())]
+    product.dispatcher()
+    assert killed(product.worker(faults="run.after_effect:kill9"))
+    product.worker()
+    wait_for(lambda: query("SELECT 1 FROM run WHERE state = 'unknown'"), 30, "the run is unknown")
+    task = Task.objects.get(schedule_id=row.id)
+    assert task.status == "running"
+    assert "unknown" in task.message
+    check_invariants(product)
+
+
+def test_sigterm_finishes_the_batch_in_hand_and_claims_nothing_more(product):
+    """X-33: exit 0, no firing left open, the rest still due for the next dispatcher."""
+    make_due(6, per_schedule=2)
+    release()
+    process = product.dispatcher(faults="fire.after_claim:sleep2", FLOWSCHED_BATCH_SIZE="2")
+    wait_for(lambda: Firing.objects.filter(state="open").count() == 2, 20, "the first batch is claimed")
+    assert terminate(process) == 0
+    assert Firing.objects.filter(state="done").count() == Firing.objects.count() == 2
+    assert FiringScope.objects.filter(state="submitted").count() == 4
+    assert Process.objects.get(kind="dispatcher").state == "stopped"
+    product.dispatcher()
+    wait_for(lambda: Firing.objects.filter(state="done").count() == 6, 20, "the next one fires the rest")
+    check_invariants(product)
+
+
+def test_a_second_sigterm_stops_at_once_and_loses_nothing(product):
+    """X-34: the firing in hand is taken over when its lease has run out."""
+    make_due(1, per_schedule=2)
+    release()
+    process = product.dispatcher(faults="fire.after_claim:sleep30")
+    wait_for(lambda: Firing.objects.filter(state="open").exists(), 20, "claimed")
+    process.send_signal(signal.SIGTERM)
+    assert terminate(process, 5) == 1
+    product.dispatcher()
+    wait_for(lambda: Firing.objects.filter(state="done").exists(), 20, "taken over")
+    assert Firing.objects.get().takeovers == 1
+    assert Task.objects.count() == 2
+    check_invariants(product)
+
+
+def test_a_dispatcher_stopped_beyond_its_lease_writes_nothing_when_it_wakes(product):
+    """X-15: SIGSTOP after the claim, taken over, SIGCONT: the sleeper's token is stale."""
+    make_due(1, per_schedule=3)
+    release()
+    sleeper = product.dispatcher(faults="fire.after_claim:stop")
+    wait_for(lambda: Firing.objects.filter(state="open").exists(), 20, "claimed")
+    product.dispatcher()
+    wait_for(lambda: Firing.objects.filter(state="done").exists(), 20, "taken over")
+    sleeper.send_signal(signal.SIGCONT)
+    assert terminate(sleeper) == 0
+    assert Task.objects.count() == 3
+    assert Firing.objects.get().takeovers == 1
+    check_invariants(product)
