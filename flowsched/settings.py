@@ -130,5 +130,5 @@ FLOWSCHED_RUN_BACKOFF = [
     env.seconds("FLOWSCHED_RUN_BACKOFF_FIRST", default=1.0),
     env.seconds("FLOWSCHED_RUN_BACKOFF_SECOND", default=4.0),
 ]
-FLOWSCHED_SIMULATED = env.str("FLOWSCHED_SIMULATED")  # a JSON file, see tasks/executors/simulated.py
+FLOWSCHED_SIMULATED = env.str("FLOWSCHED_SIMULATED", default=str(DATA_DIR / "simulated.json"))  # see tasks/executors
 FLOWSCHED_SIMULATED_LATENCY = env.seconds("FLOWSCHED_SIMULATED_LATENCY", default=0.05)  # a component

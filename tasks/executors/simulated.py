@@ -153,6 +153,8 @@ class MannersFile:
             seen = (path, status.st_mtime_ns, status.st_size)
             if seen != self._seen:
                 self._seen, self._content = seen, dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return {}
         except (OSError, ValueError, TypeError) as error:
             logger.warning("FLOWSCHED_SIMULATED=%s cannot be read and is ignored: %s", path, error)
             return {}

@@ -12,7 +12,7 @@ from django.core.management.base import CommandParser
 
 from dispatcher import selectors
 from dispatcher.loop import Loop
-from flowsched.cli import FlowCommand, show
+from flowsched.cli import REFUSED, FlowCommand, show
 from flowsched.errors import InvalidInput
 from tasks.processes import processes_list
 
@@ -32,7 +32,7 @@ class Command(FlowCommand):
         """Add the loop's numbers and the one-shot modes."""
         super().add_arguments(parser)
         parser.add_argument("--once", action="store_true", help="fire what is due, then exit")
-        parser.add_argument("--status", action="store_true", help="show processes and what is due, then exit")
+        parser.add_argument("--status", action="store_true", help="show processes and what is due; exit code 1 if none is alive")
         parser.add_argument(
             "--poll-interval",
             type=float,
@@ -79,8 +79,10 @@ class Command(FlowCommand):
         return 0
 
     def _status(self, *, as_json: bool) -> int:
+        """Show how things stand. Exit code 1 where no dispatcher is alive, for probes."""
         backlog = selectors.backlog()
         processes = [status.process for status in processes_list(now=backlog.now) if status.alive]
+        code = 0 if any(process.kind == "dispatcher" for process in processes) else REFUSED
         if as_json:
             self.print_json(
                 {
@@ -102,7 +104,7 @@ class Command(FlowCommand):
                     ],
                 }
             )  # fmt: skip
-            return 0
+            return code
         lag = (backlog.now - backlog.oldest_due).total_seconds() if backlog.oldest_due else 0.0
         self.stdout.write(
             f"As of {show(backlog.now)}, executor {settings.FLOWSCHED_EXECUTOR}: {backlog.schedules} schedules, "
@@ -114,7 +116,7 @@ class Command(FlowCommand):
             [(p.kind, p.host, p.pid, p.version, p.state, p.last_beat) for p in processes],
             empty="No dispatcher or worker is alive: schedules are not firing. Start both with bin/up.",
         )
-        return 0
+        return code
 
 
 def _batch_size(value: int) -> int:
