@@ -49,8 +49,6 @@ def find_next(calendar: Calendar, zone: ZoneInfo, after: datetime, *, dst: DstPo
 
     A pure function of its arguments, and constant between two firings: whoever asks late gets the same answer.
     """
-    if after.year > LAST_YEAR:
-        return Search(None, 0)
     walk = _Walk(_engine(calendar), zone)
     follows_real_time = dst == "wall" or calendar.every_hour
     try:
