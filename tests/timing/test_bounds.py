@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from schedules import cron, firings
 from schedules.timing import Spec
 from tests.timing.strategies import clock_changes, zone_list
 
@@ -52,3 +53,10 @@ def test_a_date_that_the_clock_skips_year_after_year(policy):
 def test_an_ordinary_answer_is_one_step():
     spec = Spec.parse("cron", "0 2 * * 1", "America/New_York")
     assert spec.search(datetime(2025, 6, 1, tzinfo=UTC)).steps == 1
+
+
+def test_a_date_that_never_comes_is_not_searched_for():
+    """T-9: only the weekdays are asked; 30 February would cost nine years of searching at every question."""
+    spec = Spec.parse("cron", "0 0 30 2 1", "Europe/Paris")
+    assert spec.search(datetime(2025, 6, 1, tzinfo=UTC)).at == datetime(2026, 2, 1, 23, tzinfo=UTC)
+    assert firings._expressions(cron.parse_cron("0 0 30 2 1")) == ["0 0 * 2 1"]
