@@ -85,8 +85,9 @@ class Command(FlowCommand):
 
     def _schedules(self, now: datetime) -> list[str]:
         once = (now + ONCE_AFTER).strftime("%Y-%m-%dT%H:%M:%SZ")
-        self._create("Demo reset", ("interval", "15s"), "power_reset", [RackTarget(name="r01")], now)
-        self._create("Demo queue", ("interval", "15s"), "power_on", [RackTarget(name="r01")], now, overlap="queue")
+        racks: list[Target] = [RackTarget(name="r01"), RackTarget(name="demo-0001")]
+        self._create("Demo reset", ("interval", "15s"), "power_reset", racks, now)
+        self._create("Demo queue", ("interval", "20s"), "power_on", racks[:1], now, overlap="queue")
         self._create(
             "Demo cron", ("cron", "* * * * *"), "power_on", [DomainTarget(name="demo-nvl-2")], now, zone="Asia/Tokyo"
         )
