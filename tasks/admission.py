@@ -254,8 +254,10 @@ class _Admission:
 
     def _created_at(self, position: int, lane: _Lane) -> datetime:
         """After everything in the lane: a caller whose `now` is old must not slip in front of those who wait."""
-        latest = max((task.created_at for task in lane.tasks), default=self.now)
-        return max(self.now, latest + timedelta(microseconds=1)) + timedelta(microseconds=position)
+        first = self.now
+        for task in lane.tasks:
+            first = max(first, task.created_at + timedelta(microseconds=1))
+        return first + timedelta(microseconds=position)
 
     def _write(self, lanes: Mapping[UUID, _Lane]) -> None:
         inserted = tasks_insert(list(self.rows.values()), now=self.now) if self.rows else set()
