@@ -171,10 +171,8 @@ def _item(item: str, field: Field) -> tuple[Iterable[int], bool]:
     if wildcard:
         return range(field.first, field.last + 1, step), step == 1
     first = _value(low, field, item)
-    if high is not None:
-        last = _value(high, field, item)
-    else:
-        last = field.last if step_text else first
+    open_end = field.last if step_text else first
+    last = open_end if high is None else _value(high, field, item)
     if last < first:
         raise ValueError(f"range {quote(item)} is reversed: write {_unwrapped(first, last, step, field)}")
     return range(first, last + 1, step), False

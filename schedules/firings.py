@@ -151,8 +151,11 @@ def _ask(side: croniter, minute: datetime) -> datetime | None:
 
 
 def _croniter(expression: str) -> croniter:
-    """Return croniter on an expression of ours; its start is given with each question."""
-    return croniter(expression, start_time=0.0, ret_type=datetime, max_years_between_matches=_MAX_YEARS)
+    """Return croniter on an expression of ours; its start is given with each question.
+
+    Its own rule for two listed day fields ("or") is switched off: which rule holds is decided in `_expressions`.
+    """
+    return croniter(expression, start_time=0.0, day_or=False, max_years_between_matches=_MAX_YEARS)
 
 
 @lru_cache(maxsize=4096)
@@ -162,10 +165,10 @@ def _engine(calendar: Calendar) -> _Naive:
 
 
 def _expressions(calendar: Calendar) -> list[str]:
-    """Return what croniter reads: at most one of the two day fields is a list in each.
+    """Return what croniter reads; it takes a day that matches both day fields.
 
-    "Either day" becomes two expressions. That leaves nothing to croniter's own rule for the day fields, and a date
-    that never comes does not spoil the weekdays beside it.
+    "Either day" becomes two expressions, whose earlier answer counts. A date that never comes does not spoil the
+    weekdays beside it that way, and is not searched for nine years at every question.
     """
     minutes, hours, days, months, weekdays = (
         _numbers(values, field)

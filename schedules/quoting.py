@@ -9,11 +9,11 @@ from __future__ import annotations
 QUOTED_CHARACTERS = 256
 
 
-def quote(text: str) -> str:
-    """Return `text` in single quotes, escaped as Python would, cut to its first 256 characters."""
+def quote(text: str, limit: int = QUOTED_CHARACTERS) -> str:
+    """Return `text` in single quotes, escaped as Python would, cut to its first `limit` characters."""
     # repr() changes to double quotes only for a text with ' and without ", so a leading " pins the style; it is
     # dropped again.
-    return "'" + repr('"' + text[:QUOTED_CHARACTERS])[2:]
+    return "'" + repr('"' + text[:limit])[2:]
 
 
 def escape(text: str) -> str:

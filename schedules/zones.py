@@ -27,6 +27,7 @@ ZoneInfo.clear_cache()
 _SECOND: Final = timedelta(seconds=1)
 # Names a database may list that say nothing about a place: a placeholder, and links to the machine's own settings.
 _NOT_ZONES: Final = frozenset({"Factory", "Local", "localtime", "posixrules"})
+_QUOTED_CHARACTERS: Final = 64  # twice the longest name there is
 _NOT_ZONE_FOLDERS: Final = ("posix/", "right/")
 
 
@@ -47,7 +48,8 @@ def parse_zone_name(text: str) -> str:
     name = text or "UTC"
     # Membership first: ZoneInfo() raises four kinds of exception on bad names, and reads paths.
     if name not in zone_names():
-        raise InvalidInput(f"invalid timezone {quote(text)}: not an IANA time zone name", field="timezone")
+        shown = quote(text, _QUOTED_CHARACTERS)
+        raise InvalidInput(f"invalid timezone {shown}: not an IANA time zone name", field="timezone")
     return name
 
 
