@@ -86,6 +86,7 @@ def parse_ip(text: str, *, field: str = "ip") -> str:
     try:
         if "%" in text:
             raise ValueError  # noqa: TRY301  the same refusal as any other text
-        return str(ipaddress.ip_address(text))
+        address = ipaddress.ip_address(text)
+        return str(getattr(address, "ipv4_mapped", None) or address)
     except ValueError:
         raise InvalidInput(f"'{shown(text)}' is not an IP address", field=field) from None

@@ -1,34 +1,41 @@
 """What an import has to write: documents against the rows that are there now, batch by batch.
 
-Reads only. An update here is a changed row object that `inventory.imports` writes; a clash is a fault with its place,
-so that nothing is left for the database's constraints to find but a race.
+Reads only; `inventory.imports` writes. A clash is a fault with its place, so that nothing is left for the database's
+constraints to find but a race.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q
-
-from inventory.document import KEEP, ComponentDocument, RackDocument
+from inventory import rows
+from inventory.document import KEEP, BmcDocument, ComponentDocument, RackDocument
+from inventory.identifiers import parse_ip
 from inventory.models import Bmc, Component, Rack
 from inventory.reading import Report
-from inventory.strictjson import join
 
 RACKS_PER_BATCH = 250
+TAKEN = "TAKEN"
+IN_OTHER_RACK = "IN_OTHER_RACK"
+_PLACES = {"name": "info/name", "serial number": "info/serial_number"}
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to import. `keep_firmware` leaves versions of known components alone, whatever the document says."""
+    """How to import. `keep_firmware` leaves versions of known components alone, whatever the document says.
+
+    `components` and `macs` are those of the whole document: what one batch gives up, another may take.
+    """
 
     now: datetime
     prune: bool = False
     keep_firmware: bool = False
+    components: frozenset[UUID] = frozenset()
+    macs: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -38,12 +45,14 @@ class Batch:
     racks_new: list[Rack] = field(default_factory=list)
     racks_changed: list[Rack] = field(default_factory=list)
     racks_same: int = 0
-    new: list[Component] = field(default_factory=list)
+    new: list[dict[str, Any]] = field(default_factory=list)
     changed: list[Component] = field(default_factory=list)
+    changed_firmware: list[Component] = field(default_factory=list)
     same: int = 0
-    omitted: list[Component] = field(default_factory=list)
+    omitted: list[dict[str, Any]] = field(default_factory=list)
     bmcs_gone: list[str] = field(default_factory=list)
-    bmcs_set: list[Bmc] = field(default_factory=list)
+    bmcs_new: list[tuple[ComponentDocument, BmcDocument]] = field(default_factory=list)
+    bmcs_changed: list[Bmc] = field(default_factory=list)
     revived: int = 0
 
 
@@ -59,116 +68,96 @@ def _plan_racks(
     racks: Sequence[RackDocument], batch: Batch, domains: dict[str, UUID], options: Options, report: Report
 ) -> None:
     known = Rack.objects.select_for_update(no_key=True).order_by("id").in_bulk([rack.id for rack in racks])
-    _rack_clashes(racks, report)
+    _report_clashes("rack", racks, rows.rack_clashes(racks), report)
     for rack in racks:
         row = known.get(rack.id)
-        values: dict[str, Any] = {
-            "name": rack.name,
-            "manufacturer": rack.manufacturer,
-            "model": rack.model,
-            "serial_number": rack.serial_number,
-            "description": rack.description,
-            "location": dict(rack.location),
-            "deleted_at": None,
-        }
-        if rack.external_id is not KEEP:
-            values["external_id"] = rack.external_id
-        if rack.nvl_domain is not KEEP:
-            values["nvl_domain_id"] = None if rack.nvl_domain is None else domains[rack.nvl_domain]
+        values = _rack_values(rack, domains)
         if row is None:
             batch.racks_new.append(Rack(id=rack.id, created_at=options.now, updated_at=options.now, **values))
-        elif _change(row, values, batch, options.now):
-            batch.racks_changed.append(row)
-        else:
+        elif all(getattr(row, name) == value for name, value in values.items()):
             batch.racks_same += 1
+        else:
+            batch.revived += row.deleted_at is not None
+            for name, value in (values | {"updated_at": options.now}).items():
+                setattr(row, name, value)
+            batch.racks_changed.append(row)
 
 
-def _change(row: Rack | Component, values: dict[str, Any], batch: Batch, now: datetime) -> bool:
-    """Bring `row` to `values`; whether that changed it."""
-    if all(getattr(row, name) == value for name, value in values.items()):
-        return False
-    batch.revived += row.deleted_at is not None
-    for name, value in values.items():
-        setattr(row, name, value)
-    row.updated_at = now
-    return True
+def _rack_values(rack: RackDocument, domains: dict[str, UUID]) -> dict[str, Any]:
+    """The columns that a document decides."""
+    values: dict[str, Any] = {
+        "name": rack.name,
+        "manufacturer": rack.manufacturer,
+        "model": rack.model,
+        "serial_number": rack.serial_number,
+        "description": rack.description,
+        "location": dict(rack.location),
+        "deleted_at": None,
+    }
+    if rack.external_id is not KEEP:
+        values["external_id"] = rack.external_id
+    if rack.nvl_domain is not KEEP:
+        values["nvl_domain_id"] = None if rack.nvl_domain is None else domains[rack.nvl_domain]
+    return values
 
 
-def _rack_clashes(racks: Sequence[RackDocument], report: Report) -> None:
-    names, serials = {rack.name for rack in racks}, {rack.serial_number for rack in racks}
-    makers, external = {rack.manufacturer for rack in racks}, _external_ids(racks)
-    match = Q(name__in=names) | Q(manufacturer__in=makers, serial_number__in=serials) | Q(external_id__in=external)
-    holders: dict[tuple[str, object], Rack] = {}
-    for row in Rack.objects.filter(match).only(
-        "id", "name", "manufacturer", "serial_number", "external_id", "deleted_at"
-    ):
-        holders[("name", row.name)] = row
-        holders[("serial number", (row.manufacturer, row.serial_number))] = row
-        holders[("external id", row.external_id)] = row
-    for rack in racks:
-        info = join(rack.pointer, "info")
-        claims: list[tuple[str, object, str]] = [
-            ("name", rack.name, join(info, "name")),
-            ("serial number", (rack.manufacturer, rack.serial_number), join(info, "serial_number")),
-        ]
-        if isinstance(rack.external_id, str):
-            claims.append(("external id", rack.external_id, join(rack.pointer, "external_id")))
-        _report_taken("rack", rack.id, claims, holders, report)
-
-
-def _report_taken(
+def _report_clashes(
     noun: str,
-    own: UUID,
-    claims: Iterable[tuple[str, object, str]],
-    holders: dict[tuple[str, object], Any],
+    documents: Sequence[RackDocument] | Sequence[ComponentDocument],
+    clashes: Sequence[rows.Clash],
     report: Report,
 ) -> None:
-    for what, value, pointer in claims:
-        holder = holders.get((what, value))
-        if holder is not None and holder.id != own:
-            gone = "the removed " if holder.deleted_at is not None else ""
-            report.add(pointer, f"this {what} is taken by {gone}{noun} '{holder.name}' ({holder.id})")
-
-
-def _external_ids(documents: Iterable[RackDocument | ComponentDocument]) -> set[str]:
-    return {document.external_id for document in documents if isinstance(document.external_id, str)}
+    pointers = {document.id: document.pointer for document in documents} if clashes else {}
+    external = "external_id" if noun == "rack" else "component_id"
+    for clash in clashes:
+        pointer = f"{pointers[clash.own]}/{_PLACES.get(clash.what, external)}"
+        holder = f"{'the removed ' if clash.removed else ''}{noun} '{clash.holder_name}' ({clash.holder_id})"
+        report.add(pointer, f"this {clash.what} is taken by {holder}", code=TAKEN)
 
 
 def _plan_components(racks: Sequence[RackDocument], batch: Batch, options: Options, report: Report) -> None:
     documents = [component for rack in racks for component in rack.components]
-    ids = {component.id for component in documents}
-    of_racks = Q(rack_id__in=[rack.id for rack in racks], deleted_at__isnull=True)
-    rows = Component.objects.filter(Q(id__in=ids) | of_racks).select_related("rack")
-    known = {row.id: row for row in rows}
-    batch.omitted = sorted((row for row in known.values() if row.id not in ids), key=lambda row: (row.name, row.id))
-    _component_clashes(documents, report)
-    moved = _plan_bmcs(documents, batch, options, report)
+    ids = [component.id for component in documents]
+    known = rows.components_now(ids, [rack.id for rack in racks])
+    omitted = (row for row in known.values() if row["id"] not in options.components)
+    batch.omitted = sorted(omitted, key=lambda row: (row["name"], row["id"]))
+    _report_clashes("component", documents, rows.component_clashes(documents), report)
+    touched = _plan_bmcs(documents, batch, options, report)
     for rack in racks:
         for component in rack.components:
             row = known.get(component.id)
-            values = _values(component, rack, row, options)
+            if row is not None and row["rack_id"] not in (rack.id, None) and row["deleted_at"] is None:
+                report.add(component.pointer, _elsewhere(row, rack), code=IN_OTHER_RACK)
+                continue
+            values = _component_values(component, rack, row, options)
             if row is None:
-                stamps = {"created_at": options.now, "updated_at": options.now}
-                batch.new.append(Component(id=component.id, **stamps, **values))
-            elif row.deleted_at is None and row.rack is not None and row.rack_id != rack.id:
-                report.add(component.pointer, _elsewhere(row, row.rack, rack))
-            elif _change(row, values, batch, options.now):
-                batch.changed.append(row)
-            elif component.id in moved:
-                row.updated_at = options.now
-                batch.changed.append(row)
-            else:
+                batch.new.append({"id": component.id, "external_id": None, "firmware_version": ""} | values)
+            elif component.id not in touched and all(row[name] == value for name, value in values.items()):
                 batch.same += 1
+            else:
+                _change(row, values, batch, options.now)
 
 
-def _elsewhere(row: Component, there: Rack, here: RackDocument) -> str:
+def _change(row: dict[str, Any], values: dict[str, Any], batch: Batch, now: datetime) -> None:
+    batch.revived += row["deleted_at"] is not None
+    changed = row | values
+    changed.pop("rack_name")
+    # Apart, so that a version that a running task writes meanwhile is not put back.
+    batch_part = batch.changed_firmware if "firmware_version" in values else batch.changed
+    batch_part.append(Component(created_at=now, updated_at=now, **changed))
+
+
+def _elsewhere(row: dict[str, Any], here: RackDocument) -> str:
+    there = row["rack_name"]
     return (
-        f"component '{row.name}' ({row.id}) is in rack '{there.name}', not in '{here.name}': import '{there.name}' "
+        f"component '{row['name']}' ({row['id']}) is in rack '{there}', not in '{here.name}': import '{there}' "
         "without it and with --prune first"
     )
 
 
-def _values(component: ComponentDocument, rack: RackDocument, row: Component | None, options: Options) -> dict[str, Any]:
+def _component_values(
+    component: ComponentDocument, rack: RackDocument, row: dict[str, Any] | None, options: Options
+) -> dict[str, Any]:
     """The columns that a document decides. The power state is never one of them."""
     values: dict[str, Any] = {
         "rack_id": rack.id,
@@ -190,48 +179,28 @@ def _values(component: ComponentDocument, rack: RackDocument, row: Component | N
     return values
 
 
-def _component_clashes(components: Sequence[ComponentDocument], report: Report) -> None:
-    serials = {component.serial_number for component in components}
-    makers = {component.manufacturer for component in components}
-    kinds, external = {component.type for component in components}, _external_ids(components)
-    match = Q(manufacturer__in=makers, serial_number__in=serials) | Q(type__in=kinds, external_id__in=external)
-    holders: dict[tuple[str, object], Component] = {}
-    columns = ("id", "name", "type", "manufacturer", "serial_number", "external_id", "deleted_at")
-    for row in Component.objects.filter(match).only(*columns):
-        holders[("serial number", (row.manufacturer, row.serial_number))] = row
-        holders[("external id", (row.type, row.external_id))] = row
-    for component in components:
-        serial = join(join(component.pointer, "info"), "serial_number")
-        claims: list[tuple[str, object, str]] = [
-            ("serial number", (component.manufacturer, component.serial_number), serial)
-        ]
-        if isinstance(component.external_id, str):
-            pointer = join(component.pointer, "component_id")
-            claims.append(("external id", (component.type, component.external_id), pointer))
-        _report_taken("component", component.id, claims, holders, report)
-
-
 def _plan_bmcs(components: Sequence[ComponentDocument], batch: Batch, options: Options, report: Report) -> set[UUID]:
-    """Work out the BMC writes; the components whose BMCs change. A BMC of a component that stays elsewhere is a clash."""
-    ids = {component.id for component in components}
-    leaving = {row.id for row in batch.omitted} if options.prune else set()
+    """Work out the BMC writes; the components whose BMCs change. One that a component elsewhere keeps is a clash."""
+    staying = options.components | (set() if not options.prune else {row["id"] for row in batch.omitted})
     wanted = {bmc.mac_address: (component, bmc) for component in components for bmc in component.bmcs}
-    rows = Bmc.objects.filter(Q(component_id__in=ids) | Q(mac_address__in=list(wanted)))
-    known = {row.mac_address: row for row in rows.select_related("component")}
-    batch.bmcs_gone = [mac for mac, row in known.items() if mac not in wanted]
-    touched = {known[mac].component_id for mac in batch.bmcs_gone}
+    known = rows.bmcs_now([component.id for component in components], list(wanted))
+    touched = {row.component_id for mac, row in known.items() if mac not in wanted}
+    batch.bmcs_gone = [mac for mac in known if mac not in options.macs]
     for mac, (component, bmc) in wanted.items():
         row = known.get(mac)
-        if row is not None:
-            holder = row.component
-            if (row.component_id, row.type, row.ip_address) == (component.id, bmc.type, bmc.ip_address):
-                continue
-            if holder.id not in ids | leaving and holder.deleted_at is None:
-                report.add(bmc.pointer, f"this MAC address is taken by component '{holder.name}' ({holder.id})")
-                continue
-            touched.add(holder.id)
-        batch.bmcs_set.append(
-            Bmc(mac_address=mac, component_id=component.id, type=bmc.type, ip_address=bmc.ip_address)
-        )
-        touched.add(component.id)
+        if row is None:
+            batch.bmcs_new.append((component, bmc))
+            touched.add(component.id)
+        elif row.component_id not in staying and not row.component_removed:
+            holder = f"component '{row.component_name}' ({row.component_id})"
+            report.add(bmc.pointer, f"this MAC address is taken by {holder}", code=TAKEN)
+        elif (row.component_id, row.type, _ip(row)) != (component.id, bmc.type, bmc.ip_address):
+            batch.bmcs_changed.append(
+                Bmc(mac_address=mac, component_id=component.id, type=bmc.type, ip_address=bmc.ip_address)
+            )
+            touched |= {component.id, row.component_id}
     return touched
+
+
+def _ip(row: rows.BmcRow) -> str | None:
+    return None if row.ip_address is None else parse_ip(row.ip_address)

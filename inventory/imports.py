@@ -19,8 +19,9 @@ from audit.services import Verb, verb
 from flowsched import db
 from flowsched.actor import Actor
 from flowsched.errors import AlreadyExists, Busy, PreconditionFailed
+from inventory import rows
 from inventory.document import Document, RackDocument
-from inventory.import_plan import RACKS_PER_BATCH, Batch, Options, plan_batch
+from inventory.import_plan import IN_OTHER_RACK, RACKS_PER_BATCH, TAKEN, Batch, Options, plan_batch
 from inventory.models import Bmc, Component, NVLDomain, Rack
 from inventory.reading import Report
 
@@ -34,7 +35,7 @@ _RACK_COLUMNS = [
 ]  # fmt: skip
 _COMPONENT_COLUMNS = [
     "rack", "type", "name", "manufacturer", "model", "serial_number", "description", "external_id",
-    "firmware_version", "slot_id", "tray_index", "host_id", "updated_at", "deleted_at",
+    "slot_id", "tray_index", "host_id", "updated_at", "deleted_at",
 ]  # fmt: skip
 
 
@@ -66,10 +67,6 @@ class ImportSummary:
         return bool(self.domains_created) or any(c.created + c.updated + c.pruned for c in counts)
 
 
-class _DryRunOver(Exception):  # noqa: N818  no error: it takes the transaction back
-    pass
-
-
 def racks_import(
     *,
     document: Document,
@@ -85,16 +82,19 @@ def racks_import(
     `prune` removes the components of these racks that the document omits. `dry_run` says what would happen, writes
     nothing and leaves no audit row.
     """
-    options = Options(now=now, prune=prune, keep_firmware=keep_firmware)
+    components = [component for rack in document.racks for component in rack.components]
+    options = Options(
+        now=now,
+        prune=prune,
+        keep_firmware=keep_firmware,
+        components=frozenset(component.id for component in components),
+        macs=frozenset(bmc.mac_address for component in components for bmc in component.bmcs),
+    )
     if dry_run:
-        summary = None
-        try:
-            with db.translate(), transaction.atomic():
-                summary, _ = _import(document, options, dry_run=True)
-                raise _DryRunOver
-        except _DryRunOver:
-            assert summary is not None
-            return summary
+        with db.translate(), transaction.atomic():
+            summary, _ = _import(document, options, dry_run=True)
+            transaction.set_rollback(True)  # takes back the domains that planning needed
+        return summary
     with verb(verb_name, by=by, kind="inventory", now=now, object_name=document.source) as done:
         summary, batches = _import(document, options, dry_run=False)
         _record(done, summary, batches)
@@ -142,9 +142,9 @@ def _domains(racks: Sequence[RackDocument], now: datetime) -> tuple[dict[str, UU
 def _refuse(report: Report) -> None:
     if report.faults:
         text = "\n".join(report.lines())
-        if all("is taken by" in reason for reason in report.faults.values()):
-            raise AlreadyExists(text, reason="TAKEN")
-        raise PreconditionFailed(text, reason="IN_OTHER_RACK")
+        if report.codes == {TAKEN}:
+            raise AlreadyExists(text, reason=TAKEN)
+        raise PreconditionFailed(text, reason=IN_OTHER_RACK)
 
 
 def _write(batch: Batch, options: Options) -> None:
@@ -152,33 +152,49 @@ def _write(batch: Batch, options: Options) -> None:
         Rack.objects.bulk_create(batch.racks_new, batch_size=_ROWS_PER_STATEMENT)
         _update(Rack, batch.racks_changed, _RACK_COLUMNS)
         if options.prune and batch.omitted:
-            ids = [row.id for row in batch.omitted]
+            ids = [row["id"] for row in batch.omitted]
             live = Component.objects.filter(id__in=ids, deleted_at__isnull=True)
             live.update(deleted_at=options.now, updated_at=options.now)
-        Component.objects.bulk_create(batch.new, batch_size=_ROWS_PER_STATEMENT)
+        _insert_components(batch.new, options.now)
         _update(Component, batch.changed, _COMPONENT_COLUMNS)
-        if batch.bmcs_gone:
-            Bmc.objects.filter(mac_address__in=batch.bmcs_gone).delete()
-        Bmc.objects.bulk_create(
-            batch.bmcs_set,
-            batch_size=_ROWS_PER_STATEMENT,
-            update_conflicts=True,
-            unique_fields=["mac_address"],
-            update_fields=["component", "type", "ip_address"],
-        )
+        _update(Component, batch.changed_firmware, [*_COMPONENT_COLUMNS, "firmware_version"])
+        _write_bmcs(batch)
     except IntegrityError as error:
         raise _taken_meanwhile(error) from error
 
 
-def _update(model: type[Rack | Component], rows: Sequence[Any], columns: list[str]) -> None:
+def _insert_components(components: Sequence[dict[str, Any]], now: datetime) -> None:
+    if components:
+        columns = ("id", *rows.COMPONENT_COLUMNS)
+        values = ((*(row[column] for column in columns), "", now, now) for row in components)
+        rows.copy_in("component", [*columns, "power_state", "created_at", "updated_at"], values)
+
+
+def _write_bmcs(batch: Batch) -> None:
+    if batch.bmcs_gone:
+        Bmc.objects.filter(mac_address__in=batch.bmcs_gone).delete()
+    if batch.bmcs_new:
+        values = ((bmc.mac_address, component.id, bmc.type, bmc.ip_address) for component, bmc in batch.bmcs_new)
+        rows.copy_in("bmc", ["mac_address", "component_id", "type", "ip_address"], values)
+    Bmc.objects.bulk_create(
+        batch.bmcs_changed,
+        batch_size=_ROWS_PER_STATEMENT,
+        update_conflicts=True,
+        unique_fields=["mac_address"],
+        update_fields=["component", "type", "ip_address"],
+    )
+
+
+def _update(model: type[Rack | Component], objects: Sequence[Any], columns: list[str]) -> None:
     """One statement for any number of changed rows; the columns not named keep what they hold now."""
     manager: Any = model._default_manager  # noqa: SLF001  Django's public name for a model's manager
     manager.bulk_create(
-        rows, batch_size=_ROWS_PER_STATEMENT, update_conflicts=True, unique_fields=["id"], update_fields=columns
+        objects, batch_size=_ROWS_PER_STATEMENT, update_conflicts=True, unique_fields=["id"], update_fields=columns
     )
 
 
 _CONSTRAINTS = {
+    "bmc_pkey": "a MAC address",
     "rack_pkey": "the id of a rack",
     "rack_name_key": "the name of a rack",
     "rack_external_id_key": "the external id of a rack",
@@ -194,7 +210,7 @@ def _taken_meanwhile(error: IntegrityError) -> AlreadyExists:
     diagnostics = getattr(error.__cause__, "diag", None)
     name = str(getattr(diagnostics, "constraint_name", "") or "")
     what = _CONSTRAINTS.get(name, "a value that must be unique")
-    return AlreadyExists(f"{what} was taken by somebody else meanwhile: import again", reason="TAKEN")
+    return AlreadyExists(f"{what} was taken by somebody else meanwhile: import again", reason=TAKEN)
 
 
 def _summary(
@@ -206,7 +222,7 @@ def _summary(
         racks.updated += len(batch.racks_changed)
         racks.unchanged += batch.racks_same
         components.created += len(batch.new)
-        components.updated += len(batch.changed)
+        components.updated += len(batch.changed) + len(batch.changed_firmware)
         components.unchanged += batch.same
     omitted = sum(len(batch.omitted) for batch in batches)
     if options.prune:
@@ -223,7 +239,7 @@ def _notes(batches: Sequence[Batch], options: Options) -> Iterator[str]:
         yield f"{revived} removed racks or components are in the file and brought back"
     omitted = [row for batch in batches for row in batch.omitted]
     if omitted and not options.prune:
-        names = [f"{row.name} in {row.rack.name if row.rack else 'no rack'}" for row in omitted[:NAMES_SHOWN]]
+        names = [f"{row['name']} in {row['rack_name']}" for row in omitted[:NAMES_SHOWN]]
         more = f" and {len(omitted) - NAMES_SHOWN} more" if len(omitted) > NAMES_SHOWN else ""
         yield f"{len(omitted)} components that the file omits are kept ({', '.join(names)}{more}): --prune removes them"
 

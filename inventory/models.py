@@ -74,7 +74,9 @@ class Component(models.Model):
     """A tray, switch, shelf or other part of a rack that operations act on."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    rack = models.ForeignKey(Rack, null=True, blank=True, on_delete=models.DO_NOTHING, related_name="components")
+    rack = models.ForeignKey(
+        Rack, null=True, blank=True, on_delete=models.DO_NOTHING, db_index=False, related_name="components"
+    )
     type = models.CharField(
         max_length=16, choices=[(t.value, t.value) for t in ComponentType], default=ComponentType.COMPUTE.value
     )
@@ -109,6 +111,10 @@ class Component(models.Model):
             models.CheckConstraint(
                 condition=Q(power_state__in=[s.value for s in PowerState]), name="component_power_state_known"
             ),
+        ]
+        indexes = [
+            # A rack's components, wherever a task is admitted or a rack shown: only live ones count.
+            models.Index(fields=["rack"], condition=Q(deleted_at__isnull=True), name="component_of_rack"),
         ]
 
     def __str__(self) -> str:

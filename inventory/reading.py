@@ -26,14 +26,16 @@ class Report:
 
     source: str
     faults: dict[str, str] = field(default_factory=dict)
+    codes: set[str] = field(default_factory=set)
     more: int = 0
     logins: int = 0
     unlisted: int = 0
     unknown: Counter[str] = field(default_factory=Counter)
     first: dict[str, str] = field(default_factory=dict)
 
-    def add(self, pointer: str, reason: str) -> None:
+    def add(self, pointer: str, reason: str, *, code: str = "BAD_DOCUMENT") -> None:
         """Note a fault; a place keeps its first one, and those above the limit are only counted."""
+        self.codes.add(code)
         if pointer in self.faults:
             return
         if len(self.faults) < MAX_FAULTS:
