@@ -63,8 +63,10 @@ class Code:
 
 
 CODES: tuple[Code, ...] = (
-    Code(OperationType.POWER, "power_on", 1, "PowerOn", "power on", idempotent=True, disruptive=False),
-    Code(OperationType.POWER, "force_power_on", 2, "ForcePowerOn", "forced power on", idempotent=True, disruptive=False),
+    Code(OperationType.POWER, "power_on", 1, "PowerOn", "power on", True, False),
+    Code(
+        OperationType.POWER, "force_power_on", 2, "ForcePowerOn", "forced power on", idempotent=True, disruptive=False
+    ),
     Code(OperationType.POWER, "power_off", 3, "PowerOff", "power off", idempotent=True),
     Code(OperationType.POWER, "force_power_off", 4, "ForcePowerOff", "forced power off", idempotent=True),
     Code(OperationType.POWER, "restart", 5, "Restart", "power reset"),
@@ -77,7 +79,7 @@ CODES: tuple[Code, ...] = (
     Code(OperationType.FIRMWARE, "version", 4, "FirmwareVersion", "firmware version query", disruptive=False),
     Code(OperationType.BRING_UP, "bring_up", 0, "rack bring-up", "bring-up"),
     Code(OperationType.BRING_UP, "ingest", 0, "rack ingest", "ingest", disruptive=False),
-    Code(OperationType.INJECT, "inject_expectation", 0, "inject expectation", "expectation injection", disruptive=False),
+    Code(OperationType.INJECT, "inject_expectation", 0, "inject expectation", "expectation", disruptive=False),
     Code(OperationType.DECOMMISSION, "decommission", 0, "rack decommission", "decommission"),
 )
 _BY_CODE = {(row.type.value, row.code): row for row in CODES}

@@ -7,6 +7,8 @@ from datetime import timedelta
 from enum import StrEnum
 from uuid import UUID
 
+NAMED = 3  # components a sentence names before it counts
+
 
 class ReasonCode(StrEnum):
     """Stable codes; at most 32 characters, which is what history stores."""
@@ -35,7 +37,8 @@ def rack_gone(rack: str) -> str:
 
 def component_moved(rack: str, missing: Sequence[UUID]) -> str:
     """Named components are elsewhere, or removed."""
-    names = ", ".join(str(i) for i in missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+    rest = len(missing) - NAMED
+    names = ", ".join(str(i) for i in missing[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
     what = "component" if len(missing) == 1 else f"{len(missing)} components"
     return f"{what} no longer in rack {rack}: {names}. Nothing was done on this rack; correct the target"
 
@@ -68,9 +71,10 @@ def queue_full(rack: str, limit: int) -> str:
     return f"the queue of rack {rack} is full: {limit} {noun} waiting already. Cancel one or try again later"
 
 
-def unknown_note(task_id: UUID) -> str:
+def unknown_note(task_ids: Sequence[UUID]) -> str:
     """Appended to every refusal on a rack where a person's decision is due."""
-    return f". Outcome unknown of task {task_id} on this rack: acknowledge it as completed or failed"
+    ids = ", ".join(str(i) for i in task_ids)
+    return f". Outcome unknown of task {ids} on this rack: acknowledge it as completed or failed" if ids else ""
 
 
 def cut(message: str, limit: int = 512) -> str:
