@@ -8,6 +8,7 @@ import pytest
 from audit.models import AuditEntry
 from flowsched.errors import InvalidInput, NotFound, PreconditionFailed, VersionMismatch
 from schedules.models import TaskSchedule
+from schedules.ports import ports
 from schedules.services import (
     ScheduleChanges,
     schedule_delete,
@@ -108,8 +109,6 @@ def test_pausing_what_the_system_disabled_keeps_its_reason_and_withdraws(withdra
 
 
 def test_a_pause_whose_withdrawal_fails_does_not_happen(monkeypatch):
-    from schedules.ports import ports
-
     def broken(*args):
         raise RuntimeError("no")
 
