@@ -30,7 +30,7 @@ from scopes.filters import filter_parse
 from scopes.models import TaskScheduleScope
 from tasks.states import ACTIVE
 
-logger = logging.getLogger("flowsched.dispatcher")
+logger = logging.getLogger(__name__)
 
 _ANY = timedelta(microseconds=1)  # the floor is for people who type an interval: raising it must not stop what runs
 

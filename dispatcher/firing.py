@@ -29,7 +29,7 @@ from flowsched.faults import fault
 from schedules.models import TaskSchedule
 from schedules.template import template_load
 
-logger = logging.getLogger("flowsched.dispatcher")
+logger = logging.getLogger(__name__)
 
 _WITHDRAW = """
 UPDATE firing_scope SET state = 'skipped', reason_code = %(code)s, reason = %(reason)s

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import psycopg
 from django.db import connection
 
-logger = logging.getLogger("flowsched.dispatcher")
+logger = logging.getLogger(__name__)
 
 SLICE = 0.25  # seconds: how long a stop request may go unnoticed
 RECONNECT_AFTER = 5.0  # seconds between attempts to listen again

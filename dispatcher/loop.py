@@ -27,7 +27,7 @@ from flowsched.errors import FlowschedError
 from tasks.processes import process_beat, process_register, process_stop
 from tasks.services import lanes_sweep, tasks_expire
 
-logger = logging.getLogger("flowsched.dispatcher")
+logger = logging.getLogger(__name__)
 
 CHANNEL: Final = "flowsched_schedules"
 LEAST_PAUSE: Final = 0.1  # seconds between scans when the last one claimed nothing or failed: at most 10 a second

@@ -24,7 +24,7 @@ from flowsched.db import retried
 from schedules.models import TaskSchedule
 from schedules.services import schedule_disable
 
-logger = logging.getLogger("flowsched.dispatcher")
+logger = logging.getLogger(__name__)
 
 MAX_TAKEOVERS = 3
 

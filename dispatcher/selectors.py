@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -74,13 +75,15 @@ def firings_named(name: str | None, *, limit: int, offset: int = 0) -> tuple[lis
     if name is None:
         return firings_of(None, limit=limit, offset=offset)
     try:
-        schedule_id: UUID | None = schedule_get(name).id
+        schedule_id = schedule_get(name).id
     except NotFound:
-        schedule_id = (
-            Firing.objects.filter(schedule_name=name).order_by("-id").values_list("schedule_id", flat=True).first()
-        )
-        if schedule_id is None:
+        deleted = Firing.objects.filter(schedule_name=name)
+        with suppress(ValueError):
+            deleted |= Firing.objects.filter(schedule_id=UUID(name))
+        newest = deleted.order_by("-id").first()
+        if newest is None:
             raise
+        schedule_id = newest.schedule_id
     return firings_of(schedule_id, limit=limit, offset=offset)
 
 

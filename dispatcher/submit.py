@@ -26,7 +26,7 @@ from schedules.template import Template, template_load
 from scopes.filters import filter_parse
 from tasks.admission import Outcome, Submission, tasks_admit
 
-logger = logging.getLogger("flowsched.dispatcher")
+logger = logging.getLogger(__name__)
 
 CHUNK = 250  # racks locked by one transaction
 

@@ -77,6 +77,18 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 
+OUR_LOGGERS = ("flowsched", "audit", "inventory", "tasks", "schedules", "scopes", "dispatcher")
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {"()": "flowsched.logs.OneLine", "format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+    "loggers": {name: {"level": "INFO"} for name in OUR_LOGGERS},
+}
+
 # The database ---------------------------------------------------------------------------------------------------
 # Where the product keeps files of its own: the embedded database, logs, the simulated executor's effects.
 DATA_DIR = env.path("FLOWSCHED_DATA_DIR", default=BASE_DIR / "var")

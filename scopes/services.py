@@ -104,22 +104,37 @@ def scope_remove(*, scope_id: UUID, by: Actor, now: datetime, expected_version: 
 
     Raises NotFound, PreconditionFailed (the last one: delete the schedule instead), VersionMismatch.
     """
+    schedule_id = TaskScheduleScope.objects.filter(pk=scope_id).values_list("schedule_id", flat=True).first()
+    _remove(schedule_id, [scope_id], by=by, now=now, expected_version=expected_version)
+
+
+def scopes_remove(
+    *, schedule_id: UUID, scope_ids: Sequence[UUID], by: Actor, now: datetime, expected_version: int | None = None
+) -> None:
+    """Take several racks out of a schedule, all or none. Raises as scope_remove does."""
+    _remove(schedule_id, scope_ids, by=by, now=now, expected_version=expected_version)
+
+
+def _remove(
+    schedule_id: UUID | None, scope_ids: Sequence[UUID], *, by: Actor, now: datetime, expected_version: int | None
+) -> None:
     with verb("scope.remove", by=by, kind=AUDIT_KIND, now=now) as done:
-        schedule_id = TaskScheduleScope.objects.filter(pk=scope_id).values_list("schedule_id", flat=True).first()
         if schedule_id is None:
-            raise _scope_not_found(scope_id)
+            raise _scope_not_found(scope_ids[0])
         done.object_id = str(schedule_id)
         schedule = schedule_lock(schedule_id, done=done, expected_version=expected_version)
         current, position = scopes_read(schedule_id)
-        row = next((scope for scope in current if scope.id == scope_id), None)
-        if row is None:
-            raise _scope_not_found(scope_id)
-        if len(current) == 1:
+        rows = {scope.id: scope for scope in current}
+        for scope_id in scope_ids:
+            if scope_id not in rows:
+                raise _scope_not_found(scope_id)
+        if len(set(scope_ids)) == len(current):
+            what = "this is the last scope" if len(current) == 1 else "these are all scopes"
             raise PreconditionFailed(
-                f"this is the last scope of schedule {quote(schedule.name)}: delete the schedule instead",
-                reason="LAST_SCOPE",
+                f"{what} of schedule {quote(schedule.name)}: delete the schedule instead", reason="LAST_SCOPE"
             )
-        _apply(schedule, Plan(removes=(row,)), size=len(current), position=position, done=done, now=now)
+        removes = tuple(rows[scope_id] for scope_id in dict.fromkeys(scope_ids))
+        _apply(schedule, Plan(removes=removes), size=len(current), position=position, done=done, now=now)
 
 
 def _resolve(schedule_id: UUID, targets: Sequence[Target]) -> list[IncomingScope]:

@@ -270,7 +270,7 @@ POISON = {
 @pytest.mark.parametrize("name", sorted(POISON))
 def test_a_poison_row_is_disabled_and_holds_up_nobody(name, caplog):
     """F-234, F-284, D-8, X-25: disabled with the reason, firing failed, the good ones fire in the same batch."""
-    caplog.set_level(logging.CRITICAL, "flowsched.dispatcher")
+    caplog.set_level(logging.CRITICAL, "dispatcher")
     sql, word = POISON[name]
     good = [due_schedule(f"good {n}", racks(1)) for n in range(3)]
     bad = due_schedule("bad", racks(1), late=timedelta(hours=1))
@@ -290,7 +290,7 @@ def test_a_poison_row_is_disabled_and_holds_up_nobody(name, caplog):
 @pytest.mark.parametrize("moment", ["-infinity", "0044-03-15 00:00:00+00 BC"])
 def test_a_row_the_driver_cannot_read_is_disabled_too(moment, caplog):
     """D-8, X-25: such a row fails the fetch of its whole batch; the batch goes row by row."""
-    caplog.set_level(logging.CRITICAL, "flowsched.dispatcher")
+    caplog.set_level(logging.CRITICAL, "dispatcher")
     good = [due_schedule(f"good {n}", racks(1)) for n in range(3)]
     bad = due_schedule("bad", racks(1))
     raw("UPDATE task_schedule SET next_run_at = %s::timestamptz WHERE id = %s", moment, bad.id)
@@ -333,7 +333,7 @@ def test_a_tick_recorded_before_only_advances(caplog):
     finish_tasks()
     TaskSchedule.objects.update(next_run_at=NOW - timedelta(seconds=1))
     TaskSchedule.objects.filter(id=other.id).update(next_run_at=NOW)
-    caplog.set_level(logging.CRITICAL, "flowsched.dispatcher")
+    caplog.set_level(logging.CRITICAL, "dispatcher")
     assert fire(NOW + timedelta(seconds=5)) == 2
     assert Firing.objects.filter(schedule_id=twice.id).count() == 1
     assert Firing.objects.filter(schedule_id=other.id).count() == 2

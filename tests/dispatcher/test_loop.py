@@ -105,7 +105,7 @@ def test_a_draining_loop_claims_nothing():
 
 def test_an_infinite_time_does_not_stop_the_scan(caplog):
     """D-8, X-25: the peek clamps what Python cannot hold."""
-    caplog.set_level(logging.CRITICAL, "flowsched.dispatcher")
+    caplog.set_level(logging.CRITICAL, "dispatcher")
     row = due_schedule("bad", racks(1))
     with connection.cursor() as cursor:
         cursor.execute("UPDATE task_schedule SET next_run_at = '-infinity' WHERE id = %s", [row.id])
@@ -159,7 +159,7 @@ def test_a_change_wakes_the_loop(running):
 @pytest.mark.django_db(transaction=True)
 def test_a_cut_listener_costs_latency_only(running, caplog):
     """X-20: the listening backend is terminated; the loop listens again and still fires."""
-    caplog.set_level(logging.CRITICAL, "flowsched.dispatcher")
+    caplog.set_level(logging.CRITICAL, "dispatcher")
     with session() as other:
         other.autocommit = True
         cut = other.execute(
@@ -203,7 +203,7 @@ def test_a_storm_of_notifications_is_one_scan_each_hundred_milliseconds(running)
 @pytest.mark.django_db(transaction=True)
 def test_lost_connections_are_a_state_not_a_crash(running, caplog):
     """X-4, X-6, D-7: every backend is terminated; the loop goes on."""
-    caplog.set_level(logging.CRITICAL, "flowsched.dispatcher")
+    caplog.set_level(logging.CRITICAL, "dispatcher")
     with session() as other:
         other.autocommit = True
         other.execute(

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _quiet(caplog):
-    caplog.set_level(logging.CRITICAL, "flowsched.dispatcher")
+    caplog.set_level(logging.CRITICAL, "dispatcher")
 
 
 def died_after_claim(*rows: TaskSchedule) -> None:

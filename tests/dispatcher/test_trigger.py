@@ -166,7 +166,7 @@ def test_what_cannot_be_triggered_says_why():
 
 def test_a_write_back_that_fails_is_no_error_of_the_trigger(monkeypatch, caplog):
     """F-156: the tasks exist; a dispatcher finishes the firing."""
-    caplog.set_level(logging.CRITICAL, "flowsched.dispatcher")
+    caplog.set_level(logging.CRITICAL, "dispatcher")
 
     def fails(*_args, **_options):
         raise FlowschedError("no")

@@ -166,5 +166,3 @@ def at_rest() -> bool:
         " (SELECT count(*) FROM task WHERE status IN ('waiting', 'pending', 'running'))"
     )
     return open_firings == 0 and active == 0
-
-

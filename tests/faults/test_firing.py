@@ -41,7 +41,9 @@ def test_two_dispatchers_fire_each_of_two_hundred_schedules_once(product):
     wait_for(lambda: Firing.objects.filter(state="done").count() == 200, 30, "200 firings are done")
     per_owner = dict(query("SELECT lease_owner, count(*) FROM firing GROUP BY 1"))
     assert len(per_owner) == 2, per_owner
-    assert Firing.objects.count() == FiringScope.objects.filter(state="submitted").count() == Task.objects.count() == 200
+    assert (
+        Firing.objects.count() == FiringScope.objects.filter(state="submitted").count() == Task.objects.count() == 200
+    )
     check_invariants(product)
 
 

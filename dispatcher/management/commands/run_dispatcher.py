@@ -16,7 +16,7 @@ from flowsched.cli import REFUSED, FlowCommand, show
 from flowsched.errors import InvalidInput
 from tasks.processes import processes_list
 
-logger = logging.getLogger("flowsched.dispatcher")
+logger = logging.getLogger(__name__)
 
 
 class StopNow(BaseException):
@@ -32,7 +32,9 @@ class Command(FlowCommand):
         """Add the loop's numbers and the one-shot modes."""
         super().add_arguments(parser)
         parser.add_argument("--once", action="store_true", help="fire what is due, then exit")
-        parser.add_argument("--status", action="store_true", help="show processes and what is due; exit code 1 if none is alive")
+        parser.add_argument(
+            "--status", action="store_true", help="show processes and what is due; exit code 1 if none is alive"
+        )
         parser.add_argument(
             "--poll-interval",
             type=float,

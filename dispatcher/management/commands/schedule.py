@@ -13,13 +13,12 @@ from flowsched import clock
 from flowsched.actor import Actor
 from flowsched.cli import REFUSED, FlowCommand, show
 from flowsched.errors import InvalidInput, NotFound
-from inventory.selectors import rack_get, targets_resolve
+from inventory.selectors import rack_get
 from schedules.changes import UNSET, ScheduleChanges, schedule_update
 from schedules.models import TaskSchedule
 from schedules.selectors import schedule_get, schedules_list
 from schedules.services import schedule_create, schedule_delete, schedule_pause, schedule_resume
-from scopes.selectors import scopes_of
-from scopes.services import scope_remove, scopes_add, scopes_reconcile
+from scopes.services import scopes_add, scopes_reconcile, scopes_remove
 
 PAGE = 500
 MOST_RUNS = 100
@@ -203,15 +202,14 @@ class Command(FlowCommand):
 
     def _scope_remove(self, options: dict[str, Any]) -> None:
         row = schedule_get(options["name"])
-        scopes = {scope.rack_id: scope for scope in scopes_of(row.id)}
-        wanted = [targets_resolve([arguments.targets_from({**options, "rack": [r], "component": [], "domain": []})[0]])
-                  for r in options["rack"]]  # fmt: skip
-        for resolved in wanted:
-            scope = scopes.get(resolved[0].rack_id)
-            if scope is None:
-                raise NotFound(f"rack {resolved[0].rack_name} is not in the scopes of schedule '{row.name}'")
-            scope_remove(scope_id=scope.id, by=Actor.cli(), now=clock.now())
-        self._print_scopes(row, options, f"removed {len(wanted)} racks from '{row.name}'")
+        reach = selectors.reach(row.id)  # racks that left the inventory too: their scopes stay until removed
+        by_word = {str(scope.rack_id): scope for scope in reach} | {scope.rack_name: scope for scope in reach}
+        for rack in options["rack"]:
+            if rack not in by_word:
+                raise NotFound(f"rack '{rack[:255]}' is not in the scopes of schedule '{row.name}'")
+        scope_ids = [by_word[rack].scope_id for rack in dict.fromkeys(options["rack"])]
+        scopes_remove(schedule_id=row.id, scope_ids=scope_ids, by=Actor.cli(), now=clock.now())
+        self._print_scopes(row, options, f"removed {len(scope_ids)} racks from '{row.name}'")
 
     def _print(self, row: TaskSchedule, options: dict[str, Any], sentence: str) -> None:
         if options["json"]:
