@@ -12,7 +12,7 @@ import time
 class OneLine(logging.Formatter):
     """Escapes control characters in the message. A traceback keeps its lines, which are indented or ours."""
 
-    converter = time.gmtime
+    converter = time.gmtime  # type: ignore[assignment]  # the stub leaves out its default argument
     default_time_format = "%Y-%m-%dT%H:%M:%S"
     default_msec_format = "%s.%03dZ"
 

@@ -133,7 +133,8 @@ INVARIANTS = {
     "a task that no firing scope names": """
         SELECT t.id FROM task t WHERE t.schedule_id IS NOT NULL
            AND NOT EXISTS (SELECT 1 FROM firing_scope fs WHERE fs.task_id = t.id)""",
-    "an outcome without a reason": "SELECT id FROM firing_scope WHERE state NOT IN ('pending', 'submitted') AND reason = ''",
+    "an outcome without a reason": """
+        SELECT id FROM firing_scope WHERE state NOT IN ('pending', 'submitted') AND reason = ''""",
     "a pending scope of a closed firing": """
         SELECT fs.id FROM firing_scope fs JOIN firing f ON f.id = fs.firing_id
          WHERE fs.state = 'pending' AND f.closed_at IS NOT NULL""",
