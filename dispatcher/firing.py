@@ -17,8 +17,10 @@ from django.conf import settings
 from django.db import connection
 
 from audit.services import verb
-from dispatcher.claim import advance, claim, new_plan, plan_scope, scopes_of, set_advance, write_firings
+from dispatcher.claim import claim
+from dispatcher.ledger import advance, scopes_of, write_firings
 from dispatcher.models import Firing, FiringScope
+from dispatcher.planning import new_plan, plan_scope, set_advance
 from dispatcher.records import FiringPlan, Holder, Reason, new_holder
 from dispatcher.submit import fail_scopes, submit
 from dispatcher.writeback import write_back

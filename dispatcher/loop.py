@@ -21,6 +21,7 @@ from dispatcher import firing
 from dispatcher.listen import Listener
 from dispatcher.records import new_holder
 from dispatcher.recover import recover
+from dispatcher.retention import firings_forget
 from dispatcher.selectors import Peek, peek
 from flowsched import clock
 from flowsched.errors import FlowschedError
@@ -126,11 +127,12 @@ class Loop:
         return max(least, min(left, self.poll_interval, BEAT_EVERY)) + random.uniform(0, 0.02)  # noqa: S311  jitter
 
     def _slow_chores(self, now: datetime) -> None:
-        """What has a slower beat of its own: the heartbeat, and a sweep for waiting tasks nobody promoted."""
+        """What has a slower beat: the heartbeat; a sweep for waiting tasks nobody promoted; old history."""
         self._beat(now)
         if self._clock() - self._swept_at > SWEEP_EVERY:
             self._swept_at = self._clock()
             lanes_sweep(now=now)
+            firings_forget(now=now)
 
     def _beat(self, now: datetime) -> None:
         if self._process is None:

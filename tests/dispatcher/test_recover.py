@@ -13,6 +13,7 @@ from dispatcher import submit as submit_module
 from dispatcher.claim import claim
 from dispatcher.models import Firing, FiringScope
 from dispatcher.recover import MAX_TAKEOVERS, recover
+from dispatcher.retention import firings_forget
 from dispatcher.submit import fail_scopes, submit
 from dispatcher.writeback import write_back
 from flowsched import db
@@ -218,3 +219,18 @@ def test_write_back_waits_out_a_lock_and_leaves_the_firing_for_later():
     expire_leases()
     recover(NOW, 10, holder=holder())
     assert firing_of(row).state == "done"
+
+
+def test_old_closed_firings_are_forgotten_and_open_ones_never(settings):
+    """D-30, R14: history is kept at least seven days; what is open counts as active, however old."""
+    settings.FLOWSCHED_HISTORY_DAYS = 1
+    on = racks(1)
+    closed = due_schedule("closed", on)
+    firing.fire_due(NOW, 10, holder=holder())
+    still_open = due_schedule("open", on)
+    claim(NOW, 10, holder=holder())
+    assert firings_forget(now=NOW + timedelta(days=7)) == 0
+    assert firings_forget(now=NOW + timedelta(days=7, seconds=1)) == 1
+    assert not Firing.objects.filter(schedule_id=closed.id).exists()
+    assert outcomes(closed) == []
+    assert outcomes(still_open) == [("pending", "")]
