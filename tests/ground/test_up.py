@@ -30,7 +30,7 @@ class Terminal:
         for line in self.process.stdout:
             self.text += line
 
-    def wait_for(self, pattern, count=1, seconds=40):
+    def wait_for(self, pattern, count=1, seconds=90):
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             found = re.findall(pattern, self.text, re.MULTILINE)
@@ -49,22 +49,22 @@ class Terminal:
 
 
 @pytest.fixture
-def up(place):
+def up():
     started = []
 
-    def start(**more):
-        started.append(Terminal(place, **more))
-        return started[-1]
+    def start(place, **more):
+        started.append((place, Terminal(place, **more)))
+        return started[-1][1]
 
     yield start
-    for terminal in started:
+    for place, terminal in started:
         if terminal.process.poll() is None:
             terminal.process.kill()
             terminal.process.wait()
         terminal.process.stdout.close()
-    deadline = time.monotonic() + 10
-    while Control(Places(place.data_dir)).pid() and time.monotonic() < deadline:
-        time.sleep(0.1)
+        deadline = time.monotonic() + 10
+        while Control(Places(place.data_dir)).pid() and time.monotonic() < deadline:
+            time.sleep(0.1)
 
 
 def alive(pid):
@@ -85,12 +85,12 @@ def gone(pid, seconds=15):
 
 @pytest.mark.process
 def test_ready_restart_refuse_and_drain(place, up):
-    terminal = up(STUB_DRAIN="0.3")
+    terminal = up(place, STUB_DRAIN="0.3")
     terminal.wait_for(r"^ready")
     worker = terminal.wait_for(r"^worker +\| run_worker (\d+) began")
     assert server.probe(place.cluster) is server.State.UP
 
-    second = up()
+    second = up(place)
     assert second.end() == 1
     assert "already running" in second.text
 
@@ -106,34 +106,33 @@ def test_ready_restart_refuse_and_drain(place, up):
 
 
 @pytest.mark.process
-def test_second_signal_ends_at_once_and_a_database_found_running_is_left_so(place, up):
-    server.ensure(place.cluster)
-    terminal = up(STUB_DRAIN="60", STUB_NO_STATUS="1")
+def test_second_signal_ends_at_once_and_a_database_found_running_is_left_so(used, up):
+    terminal = up(used, STUB_DRAIN="60", STUB_NO_STATUS="1")
     terminal.wait_for(r"^ready")
     worker = terminal.wait_for(r"run_worker (\d+) began")
     began = time.monotonic()
     assert terminal.end(signal.SIGTERM, signal.SIGTERM) == 0
     assert time.monotonic() - began < 10
     gone(worker)
-    assert server.probe(place.cluster) is server.State.UP
+    assert server.probe(used.cluster) is server.State.UP
 
 
 @pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a parent's death")
-def test_kill_of_up_leaves_nobody_behind_and_the_next_takes_over(place, up):
-    first = up(STUB_DRAIN="3")
+def test_kill_of_up_leaves_nobody_behind_and_the_next_takes_over(used, up):
+    first = up(used, STUB_DRAIN="3")
     worker = first.wait_for(r"run_worker (\d+) began")
     first.process.kill()
     first.process.wait()
-    second = up()
+    second = up(used)
     second.wait_for(r"^ready")
     gone(worker)
     assert second.end(signal.SIGTERM) == 0
 
 
 @pytest.mark.process
-def test_what_fails_at_every_start_backs_off_and_holds_nobody_up(place, up):
-    terminal = up(STUB_FAIL="run_worker")
+def test_what_fails_at_every_start_backs_off_and_holds_nobody_up(used, up):
+    terminal = up(used, STUB_FAIL="run_worker")
     terminal.wait_for(r"^worker +\| cannot work", count=3)
     terminal.wait_for(r"run_dispatcher \d+ began")
     assert "ready" not in terminal.text
