@@ -170,6 +170,15 @@ def test_f181_attach_and_detach():
     assert run("rack", "attach", "d1", "r9")[0] == 1
 
 
+@pytest.mark.parametrize(
+    "words", [("remove", "\udcff"), ("attach", "\udcff", "r1"), ("show", "a\x00"), ("detach", " ")]
+)
+def test_names_that_no_database_holds_are_wrong_usage(words):
+    code, _, err = run("rack", *words)
+    assert code == 2
+    assert err.startswith("invalid input: ")
+
+
 @pytest.mark.process
 @pytest.mark.django_db(transaction=True)
 def test_exit_codes_of_real_processes(tmp_path):

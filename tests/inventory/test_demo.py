@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from flowsched.errors import InvalidInput
+from flowsched.errors import AlreadyExists, InvalidInput
 from inventory.demo import demo_document
 from inventory.models import Component
 from inventory.services import Counts, racks_import
@@ -75,3 +75,10 @@ def test_made_again_they_change_nothing_not_even_firmware_a_task_installed(by, n
 
 def test_racks_without_domains():
     assert {rack.nvl_domain for rack in demo(domains=0).racks} == {None}
+
+
+@pytest.mark.django_db
+def test_names_taken_by_other_racks_are_refused(by, now):
+    racks_import(document=demo(), by=by, now=now)
+    with pytest.raises(AlreadyExists, match="seed 2 /2/info/name: this name is taken by rack 'demo-0003'"):
+        racks_import(document=demo(seed=2), by=by, now=now)

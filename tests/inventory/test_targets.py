@@ -92,7 +92,7 @@ def test_f199_one_scope_a_rack_in_request_order_with_its_types():
     ]
 
 
-def test_f206_types_are_normalised_and_each_kept_once():
+def test_f206_f312_types_are_normalised_and_each_kept_once():
     RackFactory(name="a")
     [one] = targets_resolve([RackTarget(name="a", component_types=("nvlswitch", "Compute", "NVSwitch", "compute"))])
     assert one.types == ("NVSwitch", "Compute")
