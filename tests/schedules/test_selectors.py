@@ -22,14 +22,14 @@ def test_f133_get_by_id_or_name():
         assert schedule_get(key) == schedule
 
 
-@pytest.mark.parametrize("key", ["nothing", str(uuid.uuid4()), uuid.uuid4()])
+@pytest.mark.parametrize("key", ["nothing", str(uuid.UUID(int=7)), uuid.UUID(int=7)])
 def test_f133_an_absent_schedule_is_not_found(key):
     with pytest.raises(NotFound) as refused:
         schedule_get(key)
     assert str(key) in refused.value.message
 
 
-@pytest.mark.parametrize("key", ["", "a\x00b", "\ud800", "x" * 300])
+@pytest.mark.parametrize("key", ["", "a\x00b", "\ud800", "x" * 300], ids=["empty", "nul", "surrogate", "long"])
 def test_f133_what_can_be_no_name_is_refused(key):
     with pytest.raises(InvalidInput):
         schedule_get(key)
