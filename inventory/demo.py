@@ -72,6 +72,7 @@ class _Maker:
             ),
             nvl_domain=domain,
             components=tuple(self._component(index, name, number) for number in range(components)),
+            pointer=f"/{index - 1}",
         )
 
     def _component(self, rack: int, rack_name: str, number: int) -> ComponentDocument:
@@ -92,6 +93,7 @@ class _Maker:
             tray_index=tray,
             host_id=0,
             bmcs=tuple(self._bmc(rack, number, which) for which in range(dpus + 1)),
+            pointer=f"/{rack - 1}/components/{number}",
         )
 
     def _bmc(self, rack: int, number: int, which: int) -> BmcDocument:

@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 from audit.services import verb
 from flowsched.actor import Actor
 from flowsched.errors import AlreadyExists, PreconditionFailed
+from inventory.identifiers import shown
 from inventory.imports import Counts, ImportSummary, racks_import
 from inventory.models import Component, NVLDomain, Rack
 from inventory.selectors import domain_get, racks_named
@@ -32,7 +33,7 @@ class Moved:
 
 def rack_remove(*, rack: str, by: Actor, now: datetime) -> Rack:
     """Soft-delete the rack of this name or id, with its components. A removed one is refused."""
-    with verb("rack.remove", by=by, kind="rack", now=now, object_name=rack) as done:
+    with verb("rack.remove", by=by, kind="rack", now=now, object_name=shown(rack, most=255)) as done:
         row = racks_named([rack], _locked(Rack.objects.all()))[0]
         done.object_id, done.object_name = str(row.id), row.name
         if row.deleted_at is not None:
@@ -51,7 +52,7 @@ def racks_attach(*, domain: str, racks: Sequence[str], by: Actor, now: datetime)
 
     Those already in it are skipped; one in another domain is refused (F-181, F-300).
     """
-    with verb("nvl_domain.attach", by=by, kind="nvl_domain", now=now, object_name=domain) as done:
+    with verb("nvl_domain.attach", by=by, kind="nvl_domain", now=now, object_name=shown(domain, most=255)) as done:
         target = domain_get(domain)
         done.object_id, done.object_name = str(target.id), target.name
         rows = racks_named(racks, _locked(Rack.objects.filter(deleted_at__isnull=True)))

@@ -15,6 +15,7 @@ from flowsched.actor import Actor
 from flowsched.cli import FlowCommand
 from flowsched.errors import InvalidInput
 from inventory.document import MAX_FILE_BYTES, Document, parse
+from inventory.identifiers import shown
 from inventory.management.summary import print_summary
 from inventory.services import racks_import
 
@@ -51,7 +52,7 @@ class Command(FlowCommand):
 
 
 def _read(file: str) -> Document:
-    source = "standard input" if file == "-" else file
+    source = "standard input" if file == "-" else shown(file, most=255)
     try:
         if file == "-":
             data = _bounded(sys.stdin.buffer)
