@@ -1,7 +1,6 @@
 """Racks, submissions and threads for the tests of admission."""
 
 import threading
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
@@ -108,36 +107,37 @@ def in_threads(*functions):
     return results
 
 
-@contextmanager
-def background(function):
-    """Run `function` in a thread while the body runs; yields a list that holds its result after the body."""
-    result = []
+class Background:
+    """A function in a thread with a connection of its own; `join` gives its result or error."""
 
-    def work():
+    def __init__(self, function):
+        self.function = function
+        self.result = None
+        self.thread = threading.Thread(target=self._work)
+        self.thread.start()
+
+    def _work(self):
         try:
-            result.append(function())
+            self.result = self.function()
         except Exception as error:  # noqa: BLE001  handed to the test
-            result.append(error)
+            self.result = error
         finally:
             connection.close()
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield result
-    finally:
-        thread.join(timeout=30)
-        assert not thread.is_alive()
+    def join(self):
+        self.thread.join(timeout=30)
+        assert not self.thread.is_alive()
+        return self.result
 
 
-def wait_for_blocked(count=1):
-    """Until so many sessions of this database wait for a lock; asks the database, bounded."""
+def wait_for_blocked():
+    """Until a session of this database waits for a lock; asks the database, bounded."""
     for _ in range(2000):
         with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_stat_clear_snapshot(), pg_sleep(0.005)")
             cursor.execute(
-                "SELECT count(*), pg_sleep(0.005) FROM pg_stat_activity "
-                "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
             )
-            if cursor.fetchone()[0] >= count:
+            if cursor.fetchone()[0]:
                 return
     raise AssertionError("nobody waits for a lock")

@@ -3,7 +3,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
@@ -19,14 +19,13 @@ from tests.tasks.admission.helpers import (
     make_rack,
     parts,
     start_run,
-    status,
     sub,
 )
 
 pytestmark = pytest.mark.django_db
 
 
-def statements(connection, function):
+def statements(function):
     with CaptureQueriesContext(connection) as captured:
         function()
     return [q["sql"] for q in captured if not q["sql"].startswith(("SAVEPOINT", "RELEASE", "BEGIN", "COMMIT"))]
@@ -199,8 +198,7 @@ def test_a_running_task_whose_outcome_is_unknown_blocks_and_is_named_in_every_re
     start_run(lost, state="unknown")
     (refused,) = admit(sub(rack, components=(one,)))
     assert refused.reason == (
-        f"rack r01 is busy: power reset (task {lost.id}) has an unknown outcome: "
-        "acknowledge it as completed or failed"
+        f"rack r01 is busy: power reset (task {lost.id}) has an unknown outcome: acknowledge it as completed or failed"
     )
     other = admit_one(rack, components=(two,))
     (refused,) = admit(sub(rack, components=(two,)))
@@ -285,9 +283,9 @@ def test_outcomes_come_in_the_order_given():
 
 def test_it_runs_inside_the_callers_transaction_only():
     rack = make_rack()
-    with pytest.raises(RuntimeError, match="undo"), transaction.atomic():
+    with transaction.atomic():
         tasks_admit([sub(rack)], now=NOW)
-        raise RuntimeError("undo")
+        transaction.set_rollback(True)
     assert not Task.objects.exists()
 
 
@@ -305,19 +303,17 @@ def test_limits_of_one_call():
 
 
 @pytest.mark.parametrize("count", [1, 40])
-def test_statements_do_not_grow_with_the_batch(count, django_db_blocker):
+def test_statements_do_not_grow_with_the_batch(count):
     """Lock, active tasks, INSERT (and the engine's one); known keys and components besides where racks are busy."""
-    from django.db import connection
-
     racks = [make_rack(f"r{n}") for n in range(count)]
-    assert len(statements(connection, lambda: admit(*(sub(rack) for rack in racks)))) == 3
-    assert len(statements(connection, lambda: admit(*(sub(rack, queue=True) for rack in racks)))) == 5
-    assert len(statements(connection, lambda: admit(*(sub(rack) for rack in racks)))) == 4
+    assert len(statements(lambda: admit(*(sub(rack) for rack in racks)))) == 3
+    assert len(statements(lambda: admit(*(sub(rack, queue=True) for rack in racks)))) == 5
+    assert len(statements(lambda: admit(*(sub(rack) for rack in racks)))) == 4
 
 
 def test_text_that_needs_quoting_survives():
     """Names with quotes, braces, commas and backslashes go through the arrays unharmed."""
-    nasty = 'a"b\\{c},NULL \'; --'
+    nasty = "a\"b\\{c},NULL '; --"
     rack = make_rack(nasty)
     task = admit_one(rack, description=nasty, schedule_name=nasty, information={"x": nasty})
     assert (task.rack_name, task.description, task.schedule_name) == (nasty, nasty, nasty)

@@ -96,7 +96,7 @@ def test_every_rule_has_its_own_physical_reason():
     assert all(len(rule.reason) > 20 for rule in RULES)
 
 
-def read_by_hand(one, other):
+def read_by_hand(one, other):  # noqa: PLR0911  one return a paragraph of the rules
     """The rules again, read another way: pairs of what each task is, then whether they meet."""
 
     def has(footprint, *names):
