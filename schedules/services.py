@@ -90,7 +90,6 @@ def schedule_create(
             queue_timeout=queue_timeout, rule_id=rule_id,
         )  # fmt: skip
         resolved = targets_resolve(targets)
-        _refuse_count(len(resolved))
         parsed = spec_parse(spec_type, spec, timezone)
         checks.check_window(template["information"], spec_type=parsed.spec_type)
         schedule = TaskSchedule(
@@ -158,10 +157,7 @@ def schedule_resume(
         refuse_consumed(schedule, "resumed")
         first_run = _first_run_if_readable(schedule, now)
         done.before = _state(schedule)
-        if schedule.spec_type == TaskSchedule.SpecType.ONE_TIME:
-            schedule_write(schedule, now=now, **_ENABLED)
-        else:
-            schedule_write(schedule, now=now, next_run_at=first_run, **_ENABLED)
+        schedule_write(schedule, now=now, next_run_at=first_run, **_ENABLED)
         ports.reset_streaks(schedule.pk)
         done.after = _state(schedule)
         db.notify(CHANNEL)
@@ -227,14 +223,11 @@ def _check_request(
     return template_dump(operation, queue_timeout, rule_id)
 
 
-def _refuse_count(scopes: int) -> None:
-    if not scopes:
-        raise InvalidInput("a schedule needs at least one rack", reason="NO_SCOPES", field="target_spec")
-    checks.check_scope_count(scopes, limit=settings.FLOWSCHED_MAX_SCOPES_PER_SCHEDULE)
-
-
 def _first_run_if_readable(schedule: TaskSchedule, now: datetime) -> datetime:
-    """When the schedule runs first if resumed. Raises PreconditionFailed if its spec or operation cannot be read."""
+    """When the schedule runs first if resumed: a one-time schedule at its instant, passed or not.
+
+    Raises PreconditionFailed if its spec or operation cannot be read.
+    """
     try:
         first_run = spec_of(schedule).first_run(now)
     except InvalidInput as error:

@@ -13,10 +13,12 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection
 
 from flowsched.errors import InvalidInput
 from inventory.targets import ResolvedTarget
+from schedules.checks import check_scope_count
 from schedules.models import TaskSchedule
 from scopes.filters import ComponentFilter, filter_dump, filter_of
 from scopes.models import TaskScheduleScope
@@ -95,9 +97,10 @@ def scopes_delete(schedule_id: UUID, scope_ids: Iterable[UUID]) -> int:
 
 
 def create_scopes(schedule: TaskSchedule, targets: Sequence[ResolvedTarget], now: datetime, /) -> None:
-    """Insert the scopes of a new schedule, in the order of `targets`. Raises InvalidInput if there are none."""
+    """Insert the scopes of a new schedule, in the order of `targets`. Raises InvalidInput for none or too many."""
     if not targets:
         raise InvalidInput("a schedule needs at least one rack", reason="NO_SCOPES", field="target_spec")
+    check_scope_count(len(targets), limit=settings.FLOWSCHED_MAX_SCOPES_PER_SCHEDULE)
     scopes_insert(schedule.pk, incoming(targets), position=0, now=now)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
 from flowsched.errors import InvalidInput, NotFound
+from inventory.selectors import targets_resolve
+from inventory.targets import Target
 from schedules.models import TaskSchedule
 from schedules.rows import not_found
 from scopes.models import TaskScheduleScope
@@ -44,14 +46,20 @@ def scope_get(scope_id: UUID) -> TaskScheduleScope:
 
 
 def schedule_conflicts(
-    *, operation: Operation, rack_ids: Iterable[UUID], exclude_schedule_id: UUID | None = None
+    *,
+    operation: Operation,
+    targets: Sequence[Target] | None = None,
+    rack_ids: Iterable[UUID] = (),
+    exclude_schedule_id: UUID | None = None,
 ) -> list[TaskSchedule]:
-    """The enabled schedules on any of `rack_ids` whose operation may not meet `operation` there, oldest first.
+    """The enabled schedules on any of these racks whose operation may not meet `operation` there, oldest first.
+
+    The racks are what `targets` come to now, if given, else `rack_ids`.
 
     Coarse on purpose: filters, times and overlap policies are not compared. It never blocks anything. A schedule whose
-    operation cannot be read cannot fire and is left out. Raises InvalidInput without racks.
+    operation cannot be read cannot fire and is left out. Raises InvalidInput without racks, and as targets do.
     """
-    racks = list(rack_ids)
+    racks = list(rack_ids) if targets is None else [target.rack_id for target in targets_resolve(targets)]
     if not racks:
         raise InvalidInput("name at least one rack", reason="NO_SCOPES", field="target_spec")
     sharing = TaskScheduleScope.objects.filter(rack_id__in=racks).values("schedule_id")

@@ -141,10 +141,7 @@ def _resolve(schedule_id: UUID, targets: Sequence[Target]) -> list[IncomingScope
     """The racks asked for. That the schedule exists is checked before the targets are, without a lock."""
     if not TaskSchedule.objects.filter(pk=schedule_id).exists():
         raise not_found(schedule_id)
-    wanted = incoming(targets_resolve(targets))
-    if not wanted:
-        raise InvalidInput("name at least one rack", reason="NO_SCOPES", field="target_spec")
-    return wanted
+    return incoming(targets_resolve(targets))
 
 
 def _apply(schedule: TaskSchedule, plan: Plan, *, size: int, position: int, done: Verb, now: datetime) -> list[UUID]:

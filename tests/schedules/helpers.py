@@ -76,6 +76,20 @@ def last_audit() -> AuditEntry:
     return AuditEntry.objects.latest("id")
 
 
+def scope_lock(found: list[str]) -> int:
+    """Which of these statements locks scope rows in the order of their ids; it must come before any write of them."""
+    [place] = [
+        i
+        for i, sql in enumerate(found)
+        if sql.startswith('SELECT "task_schedule_scope"') and 'ORDER BY "task_schedule_scope"."id" ASC FOR' in sql
+    ]
+    writes = [
+        i for i, sql in enumerate(found) if "task_schedule_scope" in sql.split("WHERE")[0] and "SELECT" not in sql
+    ]
+    assert all(place < write for write in writes)
+    return place
+
+
 @contextmanager
 def statements() -> Iterator[list[str]]:
     """The statements run inside, without those that only open and close transactions."""

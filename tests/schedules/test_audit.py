@@ -14,6 +14,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.mark.parametrize("write", ["UPDATE audit_entry SET actor = 'nobody'", "DELETE FROM audit_entry"])
 def test_d22_the_trail_cannot_be_changed(write):
+    """D-22."""
     make_schedule()
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(write)
@@ -21,6 +22,7 @@ def test_d22_the_trail_cannot_be_changed(write):
 
 
 def test_d22_the_orm_cannot_change_it_either():
+    """D-22."""
     make_schedule()
     entry = AuditEntry.objects.get()
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():

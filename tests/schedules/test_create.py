@@ -33,6 +33,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_f127_the_schedule_is_enabled_due_at_its_first_run_and_has_its_scopes(notified):
+    """F-127."""
     racks = make_racks(3)
     schedule = make_schedule("nightly", targets=whole(*racks))
     row = columns(schedule)
@@ -47,6 +48,7 @@ def test_f127_the_schedule_is_enabled_due_at_its_first_run_and_has_its_scopes(no
 
 
 def test_f311_scopes_have_positions_in_request_order():
+    """F-311."""
     racks = make_racks(5)
     racks = [racks[3], racks[0], racks[4], racks[2], racks[1]]
     schedule = make_schedule(targets=whole(*racks))
@@ -71,12 +73,14 @@ def test_scopes_carry_their_filters():
     ],
 )
 def test_f224_first_run(spec_type, spec, timezone, first_run):
+    """F-224."""
     schedule = make_schedule(spec_type=spec_type, spec=spec, timezone=timezone)
     assert columns(schedule)["next_run_at"] == first_run
     assert columns(schedule)["spec"] == spec
 
 
 def test_f131_a_one_time_instant_in_the_past_is_accepted_and_due():
+    """F-131."""
     schedule = make_schedule(spec_type="one-time", spec="2020-01-01T00:00:00Z")
     assert columns(schedule)["next_run_at"] == datetime(2020, 1, 1, tzinfo=UTC)
     assert columns(schedule)["enabled"]
@@ -112,6 +116,7 @@ def test_f124_f125_what_is_wrong_first_is_reported_first(first):
 
 
 def test_f124_a_bad_spec_is_reported_after_a_target_that_is_not_there():
+    """F-124."""
     with pytest.raises(NotFound):
         make_schedule(spec_type="cron", spec="bad", targets=[RackTarget(id=uuid.uuid4())])
     with pytest.raises(InvalidInput, match="invalid cron spec 'bad'"):
@@ -119,6 +124,7 @@ def test_f124_a_bad_spec_is_reported_after_a_target_that_is_not_there():
 
 
 def test_f126_an_unknown_spec_type_is_found_by_the_parser():
+    """F-126."""
     with pytest.raises(InvalidInput, match="unknown spec type 'weekly'") as refused:
         make_schedule(spec_type="weekly", spec="x")
     assert refused.value.field == "spec_type"
@@ -129,6 +135,7 @@ def test_f126_an_unknown_spec_type_is_found_by_the_parser():
     ["", " padded", "padded ", "a\nb", "a\x00b", "a\x7fb", "a\u2028b", "\u00a0", "x" * 256, "lone \ud800"],
 )
 def test_d30_bad_names_are_refused(name):
+    """D-30."""
     with pytest.raises(InvalidInput) as refused:
         make_schedule_named(name)
     assert refused.value.field == "name"
@@ -144,10 +151,12 @@ def make_schedule_named(name):
 
 @pytest.mark.parametrize("name", ["x", "ü" * 255, "two words", "日本 - ok"])
 def test_d30_good_names_are_stored_as_given(name):
+    """D-30."""
     assert columns(make_schedule_named(name))["name"] == name
 
 
 def test_f125_a_taken_name_is_refused_by_the_constraint_and_nothing_is_left():
+    """F-125."""
     make_schedule("taken")
     with pytest.raises(AlreadyExists) as refused:
         make_schedule("taken")
@@ -159,6 +168,7 @@ def test_f125_a_taken_name_is_refused_by_the_constraint_and_nothing_is_left():
 
 
 def test_f298_a_refusal_holds_no_sql():
+    """F-298."""
     make_schedule("taken")
     with pytest.raises(FlowschedError) as refused:
         make_schedule("taken")
@@ -174,6 +184,7 @@ def test_another_broken_constraint_is_no_taken_name():
 
 @pytest.mark.parametrize("policy", ["skip", "queue"])
 def test_f128_the_overlap_policy_is_a_column_and_the_queue_timeout_is_stored_whatever_it_is(policy):
+    """F-128."""
     schedule = make_schedule(overlap_policy=policy, queue_timeout=timedelta(seconds=90))
     row = columns(schedule)
     assert row["overlap_policy"] == policy
@@ -204,16 +215,19 @@ def test_f129_d12_a_timezone_is_validated_and_stored_for_every_type_and_empty_is
 
 
 def test_f296_a_zone_inside_the_cron_string_is_refused():
+    """F-296."""
     with pytest.raises(InvalidInput):
         make_schedule(spec_type="cron", spec="TZ=Asia/Tokyo 0 2 * * *")
 
 
 def test_f282_a_cron_that_never_comes_is_refused():
+    """F-282."""
     with pytest.raises(InvalidInput, match="never occurs"):
         make_schedule(spec_type="cron", spec="0 0 30 2 *")
 
 
 def test_f283_f132_the_shortest_interval_is_a_setting(settings):
+    """F-283, F-132."""
     with pytest.raises(InvalidInput, match="at least 1s"):
         make_schedule(spec="1ns")
     settings.FLOWSCHED_MIN_INTERVAL = timedelta(minutes=1)
@@ -229,11 +243,13 @@ def test_the_dst_policy_is_the_setting(settings):
 
 
 def test_f130_f285_d18_a_rule_is_refused_when_created():
+    """F-130, F-285, D-18."""
     with pytest.raises(InvalidInput, match="rules are not supported"):
         make_schedule(rule_id=str(uuid.uuid4()))
 
 
 def test_f132_d30_scopes_are_limited(settings):
+    """F-132, D-30."""
     settings.FLOWSCHED_MAX_SCOPES_PER_SCHEDULE = 2
     assert make_schedule(racks=2).pk
     with pytest.raises(InvalidInput) as refused:
@@ -243,12 +259,14 @@ def test_f132_d30_scopes_are_limited(settings):
 
 
 def test_d19_at_least_one_scope():
+    """D-19."""
     with pytest.raises(InvalidInput) as refused:
         make_schedule(targets=[])
     assert refused.value.field == "target_spec"
 
 
 def test_f132_two_schedules_may_clash():
+    """F-132."""
     racks = make_racks(1)
     make_schedule(targets=whole(*racks))
     make_schedule(targets=whole(*racks))
@@ -257,12 +275,14 @@ def test_f132_two_schedules_may_clash():
 
 @pytest.mark.parametrize("grace", [timedelta(seconds=-1), timedelta(0), timedelta(seconds=19.999)])
 def test_d9_a_grace_below_two_polls_is_refused_naming_the_minimum(grace):
+    """D-9."""
     with pytest.raises(InvalidInput, match="at least 20s") as refused:
         make_schedule(misfire_grace=grace)
     assert refused.value.field == "misfire_grace"
 
 
 def test_d9_a_grace_of_two_polls_is_stored_and_none_is_the_default(settings):
+    """D-9."""
     assert columns(make_schedule(misfire_grace=timedelta(seconds=20)))["misfire_grace"] == timedelta(seconds=20)
     assert columns(make_schedule())["misfire_grace"] is None
     settings.FLOWSCHED_POLL_INTERVAL = timedelta(seconds=30)
@@ -273,6 +293,7 @@ def test_d9_a_grace_of_two_polls_is_stored_and_none_is_the_default(settings):
 
 
 def test_f314_a_firmware_window_is_for_one_time_schedules_and_ends_after_it_starts():
+    """F-314."""
     window = operation("upgrade_firmware", start_time=100, end_time=200)
     assert make_schedule(operation=window, spec_type="one-time", spec="2026-06-01T04:00:00Z").pk
     for spec_type, spec in (("interval", "1h"), ("cron", "0 2 * * *")):
@@ -287,6 +308,7 @@ def test_f314_a_firmware_window_is_for_one_time_schedules_and_ends_after_it_star
 
 
 def test_f319_d22_one_audit_row_says_who_did_what_through_which_door():
+    """F-319, D-22."""
     racks = make_racks(2)
     schedule = make_schedule("nightly", targets=[*of_types(racks[0], "compute"), *whole(racks[1])])
     entry = AuditEntry.objects.get()
@@ -302,6 +324,7 @@ def test_f319_d22_one_audit_row_says_who_did_what_through_which_door():
 
 
 def test_f319_d22_a_refusal_is_recorded_too():
+    """F-319, D-22."""
     with pytest.raises(InvalidInput) as refused:
         make_schedule("nightly", spec="soon")
     entry = AuditEntry.objects.get()

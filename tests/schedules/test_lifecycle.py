@@ -9,6 +9,7 @@ from audit.models import AuditEntry
 from flowsched.errors import InvalidInput, NotFound, PreconditionFailed, VersionMismatch
 from schedules.models import TaskSchedule
 from schedules.ports import ports
+from schedules.selectors import schedule_get
 from schedules.services import (
     ScheduleChanges,
     schedule_delete,
@@ -17,9 +18,20 @@ from schedules.services import (
     schedule_resume,
     schedule_update,
 )
+from schedules.specs import spec_of
 from scopes.models import TaskScheduleScope
 from tasks.models import Task
-from tests.schedules.helpers import ALICE, BOB, NOW, columns, consumed, last_audit, make_schedule, statements
+from tests.schedules.helpers import (
+    ALICE,
+    BOB,
+    NOW,
+    columns,
+    consumed,
+    last_audit,
+    make_schedule,
+    scope_lock,
+    statements,
+)
 
 pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(minutes=7)
@@ -39,6 +51,7 @@ def differences(before, after):
 
 
 def test_f147_f115_pause_disables_with_a_reason_and_leaves_next_run_at(notified):
+    """F-147, F-115."""
     schedule = make_schedule()
     notified.clear()
     before = columns(schedule)
@@ -54,6 +67,7 @@ def test_f147_f115_pause_disables_with_a_reason_and_leaves_next_run_at(notified)
 
 
 def test_d14_a_pause_without_a_reason_says_who():
+    """D-14."""
     schedule = make_schedule()
     pause(schedule, "  ")
     assert columns(schedule)["disabled_reason"] == "paused by bob"
@@ -69,6 +83,7 @@ def test_a_reason_that_cannot_be_kept_is_refused(reason):
 
 
 def test_f147_pausing_twice_returns_the_schedule_unchanged(withdrawals):
+    """F-147."""
     schedule = make_schedule()
     pause(schedule, "first")
     before, rows = columns(schedule), AuditEntry.objects.count()
@@ -80,6 +95,7 @@ def test_f147_pausing_twice_returns_the_schedule_unchanged(withdrawals):
 
 
 def test_f147_a_consumed_schedule_cannot_be_paused(withdrawals):
+    """F-147."""
     schedule = consumed()
     before = columns(schedule)
     with pytest.raises(PreconditionFailed, match="has run"):
@@ -90,6 +106,7 @@ def test_f147_a_consumed_schedule_cannot_be_paused(withdrawals):
 
 
 def test_f310_d11_pause_withdraws_pending_work_under_the_lock(withdrawals):
+    """F-310, D-11."""
     schedule = make_schedule()
     with statements() as found:
         pause(schedule)
@@ -120,6 +137,7 @@ def test_a_pause_whose_withdrawal_fails_does_not_happen(monkeypatch):
 
 
 def test_f148_f224_resume_counts_from_now(notified):
+    """F-148, F-224."""
     schedule = make_schedule()
     pause(schedule)
     notified.clear()
@@ -136,6 +154,7 @@ def test_f148_f224_resume_counts_from_now(notified):
 
 
 def test_f148_resume_of_a_cron_schedule_uses_its_zone():
+    """F-148."""
     schedule = make_schedule(spec_type="cron", spec="0 2 * * *", timezone="Asia/Tokyo")
     pause(schedule)
     resume(schedule, now=datetime(2026, 5, 1, tzinfo=UTC))
@@ -143,6 +162,7 @@ def test_f148_resume_of_a_cron_schedule_uses_its_zone():
 
 
 def test_f148_a_one_time_schedule_keeps_its_instant_even_if_it_has_passed():
+    """F-148."""
     schedule = make_schedule(spec_type="one-time", spec="2026-03-01T13:00:00Z")
     pause(schedule)
     resume(schedule, now=NOW + timedelta(days=1))
@@ -150,6 +170,7 @@ def test_f148_a_one_time_schedule_keeps_its_instant_even_if_it_has_passed():
 
 
 def test_f148_enabled_already_is_returned_unchanged():
+    """F-148."""
     schedule = make_schedule()
     before, rows = columns(schedule), AuditEntry.objects.count()
     assert resume(schedule).enabled
@@ -158,6 +179,7 @@ def test_f148_enabled_already_is_returned_unchanged():
 
 
 def test_f148_a_consumed_schedule_cannot_be_resumed():
+    """F-148."""
     schedule = consumed()
     before = columns(schedule)
     with pytest.raises(PreconditionFailed, match="create a new one"):
@@ -167,6 +189,7 @@ def test_f148_a_consumed_schedule_cannot_be_resumed():
 
 @pytest.mark.parametrize("spoilt", [{"spec": "gibberish"}, {"timezone": "Mars/Olympus"}])
 def test_f148_d14_what_cannot_be_read_is_resumed_only_after_it_is_mended(spoilt):
+    """F-148, D-14."""
     schedule = make_schedule()
     TaskSchedule.objects.filter(pk=schedule.pk).update(**spoilt)
     schedule_disable(schedule_id=schedule.pk, reason="cannot be read", now=NOW)
@@ -183,6 +206,7 @@ def test_f148_d14_what_cannot_be_read_is_resumed_only_after_it_is_mended(spoilt)
 
 
 def test_d14_a_schedule_whose_operation_cannot_be_read_is_not_resumed():
+    """D-14."""
     schedule = make_schedule()
     TaskSchedule.objects.filter(pk=schedule.pk).update(operation_template={"type": "magic"})
     schedule_disable(schedule_id=schedule.pk, reason="cannot be read", now=NOW)
@@ -191,15 +215,33 @@ def test_d14_a_schedule_whose_operation_cannot_be_read_is_not_resumed():
 
 
 def test_d14_resume_starts_the_skip_streaks_anew():
+    """D-14."""
     schedule, other = make_schedule(racks=3), make_schedule()
     TaskScheduleScope.objects.update(skip_streak=4)
     pause(schedule)
-    resume(schedule)
+    with statements() as found:
+        resume(schedule)
+    assert found[scope_lock(found)].endswith("FOR NO KEY UPDATE")
     assert set(TaskScheduleScope.objects.filter(schedule=schedule).values_list("skip_streak", flat=True)) == {0}
     assert TaskScheduleScope.objects.get(schedule=other).skip_streak == 4
 
 
+@pytest.mark.parametrize(
+    ("spec_type", "spec", "advance"),
+    [
+        ("interval", "1h", (LATER + timedelta(hours=1), True)),
+        ("cron", "0 2 * * *", (datetime(2026, 3, 1, 17, tzinfo=UTC), True)),
+        ("one-time", "2026-03-01T12:00:00Z", (None, False)),
+    ],
+)
+def test_f225_f226_what_a_firing_leaves_of_a_stored_schedule(spec_type, spec, advance):
+    """F-225, F-226: counted from the firing; a one-time schedule is used up."""
+    schedule = make_schedule(spec_type=spec_type, spec=spec, timezone="Asia/Tokyo")
+    assert spec_of(schedule_get(schedule.pk)).after_fire(LATER) == advance
+
+
 def test_f149_delete_takes_the_scopes_and_leaves_tasks(withdrawals, notified):
+    """F-149."""
     schedule, other = make_schedule("gone", racks=3), make_schedule()
     task = Task.objects.create(
         type="power_control", code="power_on", executor_type="simulated", lane=uuid.uuid4(), status="running",
@@ -216,12 +258,14 @@ def test_f149_delete_takes_the_scopes_and_leaves_tasks(withdrawals, notified):
     assert withdrawals == [(schedule.pk, None, "deleted")]
     assert notified == ["flowsched_schedules"]
     assert found[0].endswith("FOR UPDATE")
+    assert found[scope_lock(found)].endswith("FOR UPDATE")
     assert len(found) <= 6, found  # lock, scopes' lock, their delete, delete, notify, audit
     entry = last_audit()
     assert (entry.verb, entry.object_name, entry.before["spec"]) == ("schedule.delete", "gone", "1h")
 
 
 def test_f149_the_database_cascades_to_scopes_by_itself():
+    """F-149."""
     schedule = make_schedule(racks=2)
     TaskSchedule.objects.filter(pk=schedule.pk).delete()
     assert not TaskScheduleScope.objects.exists()
@@ -250,6 +294,7 @@ def test_disabling_what_is_disabled_keeps_its_reason():
 
 @pytest.mark.parametrize("verb", [schedule_pause, schedule_resume, schedule_delete])
 def test_f147_f148_f149_an_unknown_id_is_not_found_and_the_attempt_recorded(verb):
+    """F-147, F-148, F-149."""
     missing = uuid.uuid4()
     with pytest.raises(NotFound) as refused:
         verb(schedule_id=missing, by=ALICE, now=NOW)
@@ -267,6 +312,7 @@ def test_every_verb_can_be_told_the_version_it_was_decided_on(verb):
 
 
 def test_f319_pause_and_resume_leave_before_and_after():
+    """F-319."""
     schedule = make_schedule("nightly")
     pause(schedule, "works")
     entry = last_audit()

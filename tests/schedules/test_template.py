@@ -74,6 +74,7 @@ JSON = st.recursive(
     ],
 )
 def test_f184_each_operation_is_stored_and_read_back(asked, stored):
+    """F-184."""
     assert template_dump(asked) == stored
     loaded = template_load(stored)
     assert (loaded.type, loaded.code, loaded.information) == (asked.type, asked.code, asked.information)
@@ -81,11 +82,13 @@ def test_f184_each_operation_is_stored_and_read_back(asked, stored):
 
 
 def test_f184_keys_are_omitted_when_zero_and_no_target_is_stored():
+    """F-184."""
     assert set(template_dump(operation("power_on"), timedelta(0))) == {"type", "code", "information"}
     assert template_dump(operation("power_on"), timedelta(seconds=-1)) == template_dump(operation("power_on"))
 
 
 def test_f128_f317_a_queue_timeout_is_stored_in_seconds_and_a_conflict_strategy_never_is():
+    """F-128, F-317."""
     stored = template_dump(operation("power_on"), timedelta(minutes=2))
     assert stored["queue_timeout_secs"] == 120
     assert "conflict_strategy" not in stored
@@ -112,6 +115,7 @@ def test_f285_a_rule_is_refused_not_stored_and_forgotten():
     ("type_", "code"), [("inject_expectation", "inject_expectation"), ("decommission", "decommission")]
 )
 def test_f192_what_no_schedule_may_do_is_refused(type_, code):
+    """F-192."""
     with pytest.raises(InvalidInput, match="cannot be scheduled"):
         template_dump(Operation(type_, code, {}))
     with pytest.raises(InvalidInput, match="unknown type and code"):
@@ -119,6 +123,7 @@ def test_f192_what_no_schedule_may_do_is_refused(type_, code):
 
 
 def test_f188_an_unknown_code_never_falls_back_to_power_on():
+    """F-188."""
     with pytest.raises(InvalidInput, match="unknown"):
         template_load({"type": POWER, "code": "unknown", "information": {"operation": 0}})
 
@@ -142,11 +147,13 @@ def test_f188_an_unknown_code_never_falls_back_to_power_on():
     ],
 )
 def test_f193_every_known_code_in_words(code, type_, said):
+    """F-193."""
     version = {"target_version": "1.2"} if type_ == FIRMWARE else {}
     assert summary({"type": type_, "code": code, "information": version}) == said
 
 
 def test_f193_a_firmware_upgrade_without_a_version_names_none():
+    """F-193."""
     assert summary({"type": FIRMWARE, "code": "upgrade", "information": {"operation": 1}})[1] == "Upgrade Firmware"
 
 
@@ -164,6 +171,7 @@ def test_f193_a_firmware_upgrade_without_a_version_names_none():
     ],
 )
 def test_f194_what_is_unknown_is_said_as_well_as_can_be(stored, said):
+    """F-194."""
     assert summary(stored) == said
 
 

@@ -54,6 +54,7 @@ def test_f137_the_fields_that_can_be_changed():
 
 
 def test_f137_name_and_policy_alone_change_nothing_else():
+    """F-137."""
     schedule = make_schedule("old")
     assert changed(schedule, name="new") == {"name": "new"}
     assert changed(schedule, overlap_policy="queue") == {"overlap_policy": "queue"}
@@ -77,12 +78,14 @@ def test_f139_a_rename_does_not_put_back_what_a_firing_moved_on():
 
 
 def test_f138_an_empty_request_is_refused_before_the_id_is_looked_up():
+    """F-138."""
     with pytest.raises(InvalidInput) as refused:
         schedule_update(schedule_id=uuid.uuid4(), changes=ScheduleChanges(), by=BOB, now=NOW)
     assert refused.value.field == "update_mask"
 
 
 def test_f138_order_of_what_is_wrong():
+    """F-138."""
     missing = TaskSchedule(id=uuid.uuid4())
     with pytest.raises(InvalidInput):
         update(missing, name="")
@@ -113,6 +116,7 @@ def test_f138_order_of_what_is_wrong():
     ],
 )
 def test_f138_bad_fields_are_named_and_nothing_changes(changes, field):
+    """F-138."""
     schedule = make_schedule()
     before = columns(schedule)
     with pytest.raises(InvalidInput) as refused:
@@ -123,6 +127,7 @@ def test_f138_bad_fields_are_named_and_nothing_changes(changes, field):
 
 
 def test_f140_a_new_spec_replaces_type_and_text_and_counts_from_now(notified):
+    """F-140."""
     schedule = make_schedule()
     notified.clear()
     assert changed(schedule, spec_type="interval", spec="2h") == {
@@ -138,6 +143,7 @@ def test_f140_a_new_spec_replaces_type_and_text_and_counts_from_now(notified):
 
 
 def test_f140_a_spec_without_a_type_keeps_the_type():
+    """F-140."""
     schedule = make_schedule(**CRON)
     assert changed(schedule, spec="0 3 * * *") == {
         "spec": "0 3 * * *",
@@ -160,6 +166,7 @@ def test_f140_f294_a_timezone_beside_the_spec_counts_if_it_is_not_empty():
 
 
 def test_f141_a_timezone_alone_moves_a_cron_schedule_and_empty_is_utc(notified):
+    """F-141."""
     schedule = make_schedule(**CRON, timezone="Asia/Tokyo")
     notified.clear()
     assert changed(schedule, timezone="") == {"timezone": "UTC", "next_run_at": datetime(2026, 3, 2, 2, tzinfo=UTC)}
@@ -171,6 +178,7 @@ def test_f141_a_timezone_alone_moves_a_cron_schedule_and_empty_is_utc(notified):
 
 @pytest.mark.parametrize("spec", [{"spec": "1h"}, ONCE])
 def test_f141_d12_a_timezone_alone_is_refused_where_it_means_nothing(spec):
+    """F-141, D-12."""
     schedule = make_schedule(**spec)
     before = columns(schedule)
     with pytest.raises(InvalidInput, match="means nothing") as refused:
@@ -197,6 +205,7 @@ def test_f142_both_are_stored_for_every_type():
 
 @pytest.mark.parametrize("changes", [{"spec": "2026-07-01T00:00:00Z"}, CRON, {"spec_type": "interval", "spec": "1h"}])
 def test_f143_the_timing_of_a_consumed_schedule_cannot_be_changed(changes):
+    """F-143."""
     schedule = consumed()
     before = columns(schedule)
     with pytest.raises(PreconditionFailed, match="create a new one") as refused:
@@ -206,11 +215,13 @@ def test_f143_the_timing_of_a_consumed_schedule_cannot_be_changed(changes):
 
 
 def test_f143_a_consumed_schedule_can_be_renamed():
+    """F-143."""
     schedule = consumed()
     assert changed(schedule, name="done", overlap_policy="queue") == {"name": "done", "overlap_policy": "queue"}
 
 
 def test_f144_the_policy_does_not_rewrite_the_template():
+    """F-144."""
     schedule = make_schedule(queue_timeout=timedelta(seconds=60))
     before = columns(schedule)["operation_template"]
     update(schedule, overlap_policy="queue")
@@ -218,6 +229,7 @@ def test_f144_the_policy_does_not_rewrite_the_template():
 
 
 def test_f145_a_paused_schedule_stays_paused_with_a_new_next_run():
+    """F-145."""
     schedule = make_schedule()
     schedule_pause(schedule_id=schedule.pk, reason="works", by=ALICE, now=NOW)
     assert changed(schedule, spec="2h") == {"spec": "2h", "next_run_at": LATER + timedelta(hours=2)}
@@ -226,6 +238,7 @@ def test_f145_a_paused_schedule_stays_paused_with_a_new_next_run():
 
 
 def test_d14_mending_the_spec_of_what_the_system_disabled_leaves_it_disabled():
+    """D-14."""
     schedule = make_schedule()
     TaskSchedule.objects.filter(pk=schedule.pk).update(spec="gibberish")
     schedule_disable(schedule_id=schedule.pk, reason="cannot be read", now=NOW)
@@ -235,6 +248,7 @@ def test_d14_mending_the_spec_of_what_the_system_disabled_leaves_it_disabled():
 
 
 def test_f123_a_taken_name_undoes_the_whole_request():
+    """F-123."""
     make_schedule("taken")
     schedule = make_schedule("mine")
     before = columns(schedule)
@@ -248,6 +262,7 @@ def test_f123_a_taken_name_undoes_the_whole_request():
 
 
 def test_f314_a_firmware_window_keeps_a_schedule_one_time():
+    """F-314."""
     schedule = make_schedule(operation=operation("upgrade_firmware", start_time=100, end_time=200), **ONCE)
     with pytest.raises(InvalidInput, match="make no sense"):
         update(schedule, spec_type="interval", spec="1h")
@@ -303,6 +318,7 @@ def test_version_mismatch_does_not_blame_older_changes():
 
 
 def test_f319_the_audit_row_holds_the_changed_fields_before_and_after():
+    """F-319."""
     schedule = make_schedule("old")
     update(schedule, name="new", misfire_grace=timedelta(minutes=5))
     entry = last_audit()

@@ -5,7 +5,7 @@ import pytest
 from inventory.targets import RackTarget
 from scopes.selectors import scopes_of
 from scopes.services import scope_remove, scopes_add, scopes_reconcile
-from tests.schedules.helpers import ALICE, NOW, make_racks, make_schedule, statements, whole
+from tests.schedules.helpers import ALICE, NOW, make_racks, make_schedule, scope_lock, statements, whole
 
 pytestmark = pytest.mark.django_db
 
@@ -37,6 +37,7 @@ def test_budget_of_reconciling(count):
     )  # exists, resolve, lock, read, lock rows, insert, delete, update, version, answer, audit
     assert (result.added, result.removed, result.updated) == (count - len(kept), count - len(kept), len(kept))
     assert len(result.scopes) == count
+    assert found[scope_lock(found)].endswith("FOR NO KEY UPDATE")
 
 
 def test_budget_of_removing():

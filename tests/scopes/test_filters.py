@@ -33,6 +33,7 @@ def components(*ids):
 
 @pytest.mark.parametrize("written", TYPES)
 def test_f204_stored_names_in_any_letter_case(written):
+    """F-204."""
     for text in (written, written.upper(), written.lower()):
         stored = {"kind": "types", "types": [text]}
         assert filter_dump(filter_parse(stored)) == {"kind": "types", "types": [written]}
@@ -50,6 +51,7 @@ def test_f204_f312_both_spellings_of_the_switch_are_read_and_one_is_written():
 
 
 def test_f204_an_unknown_type_is_refused_when_written_and_when_read():
+    """F-204."""
     with pytest.raises(InvalidInput, match="unknown component type 'Toaster'"):
         types("Toaster")
     with pytest.raises(InvalidInput, match="Toaster"):
@@ -58,6 +60,7 @@ def test_f204_an_unknown_type_is_refused_when_written_and_when_read():
 
 @pytest.mark.parametrize("nothing", [None, ""])
 def test_f205_nothing_is_the_whole_rack(nothing):
+    """F-205."""
     assert filter_parse(nothing) is None
     assert filter_dump(None) is None
     assert filter_of(None, None) is None
@@ -88,21 +91,25 @@ def test_f205_nothing_is_the_whole_rack(nothing):
     ],
 )
 def test_f205_exactly_one_list_that_is_not_empty_or_it_is_no_filter(stored):
+    """F-205."""
     with pytest.raises(InvalidInput):
         filter_parse(stored)
 
 
 def test_f205_the_list_that_is_not_meant_may_be_empty():
+    """F-205."""
     assert filter_parse({"kind": "types", "types": ["CDU"], "components": []}) == types("CDU")
 
 
 def test_f206_f312_duplicates_go_and_order_stays():
+    """F-206, F-312."""
     assert types("PowerShelf", "compute", "Compute", "POWERSHELF").types == ("PowerShelf", "Compute")
     assert components(TWO, ONE, TWO).components == (TWO, ONE)
 
 
 @given(filters)
 def test_f205_what_is_dumped_is_parsed_back(value):
+    """F-205."""
     assert filter_parse(filter_dump(value)) == value
 
 
@@ -122,26 +129,31 @@ def test_parsing_fails_in_one_way(stored):
 
 @pytest.mark.parametrize("incoming", [None, types("Compute"), components(ONE)])
 def test_f208_the_whole_rack_stays_the_whole_rack(incoming):
+    """F-208."""
     assert filter_merge(None, incoming) is None
 
 
 @pytest.mark.parametrize("existing", [types("Compute"), components(ONE)])
 def test_f209_the_whole_rack_swallows_a_filter(existing):
+    """F-209."""
     assert filter_merge(existing, None) is None
 
 
 def test_f210_types_are_united_in_order():
+    """F-210."""
     assert filter_merge(types("PowerShelf", "Compute"), types("CDU", "Compute")) == types(
         "PowerShelf", "Compute", "CDU"
     )
 
 
 def test_f211_components_are_united_in_order():
+    """F-211."""
     assert filter_merge(components(TWO, ONE), components(THREE, ONE)) == components(TWO, ONE, THREE)
 
 
 @pytest.mark.parametrize("pair", [(types("Compute"), components(ONE)), (components(ONE), types("Compute"))])
 def test_f212_kinds_do_not_merge(pair):
+    """F-212."""
     with pytest.raises(PreconditionFailed, match="rack a1") as refused:
         filter_merge(*pair, where="rack a1")
     assert refused.value.reason == "FILTER_KIND"

@@ -52,6 +52,7 @@ def after(current, plan):
 
 
 def test_f208_f209_f210_f213_each_rule_of_adding():
+    """F-208, F-209, F-210, F-213."""
     current = [row(RACKS[0]), row(RACKS[1], filter_dump(COMPUTE)), row(RACKS[2], filter_dump(COMPUTE))]
     current.append(row(RACKS[3], filter_dump(BOTH)))
     plan = plan_add(
@@ -64,6 +65,7 @@ def test_f208_f209_f210_f213_each_rule_of_adding():
 
 
 def test_f212_one_rack_that_cannot_be_merged_stops_the_whole_request():
+    """F-212."""
     with pytest.raises(PreconditionFailed, match="rack-2"):
         plan_add([row(RACKS[1], filter_dump(COMPUTE))], [want(RACKS[0]), want(RACKS[1], PART)])
 
@@ -79,6 +81,7 @@ def test_an_unreadable_filter_stops_adding_and_is_mended_by_reconciling():
 
 
 def test_d1_racks_are_never_added_to_a_schedule_without_racks():
+    """D-1."""
     rackless = CurrentScope(uuid.UUID(int=7), None, "", None)
     with pytest.raises(PreconditionFailed) as refused:
         plan_add([rackless], [want(RACKS[0])])
@@ -86,6 +89,7 @@ def test_d1_racks_are_never_added_to_a_schedule_without_racks():
 
 
 def test_d1_reconciling_to_racks_replaces_the_row_without_a_rack():
+    """D-1."""
     rackless = CurrentScope(uuid.UUID(int=7), None, "", None)
     plan = plan_reconcile([rackless], [want(RACKS[0])])
     assert plan.creates == (want(RACKS[0]),)
@@ -93,18 +97,21 @@ def test_d1_reconciling_to_racks_replaces_the_row_without_a_rack():
 
 
 def test_f200_a_rack_named_twice_is_refused():
+    """F-200."""
     for plan in (plan_add, plan_reconcile):
         with pytest.raises(InvalidInput, match="twice"):
             plan([], [want(RACKS[0], COMPUTE), want(RACKS[0], SHELF)])
 
 
 def test_f161_reconciling_to_nothing_is_refused():
+    """F-161."""
     with pytest.raises(InvalidInput) as refused:
         plan_reconcile([row(RACKS[0])], [])
     assert refused.value.field == "target_spec"
 
 
 def test_f214_f215_each_rule_of_reconciling():
+    """F-214, F-215."""
     current = [
         row(RACKS[0], filter_dump(COMPUTE)),
         row(RACKS[1], {"kind": "types", "types": ["powershelf", "COMPUTE", "Compute"]}),

@@ -79,6 +79,7 @@ def test_f157_order_of_what_is_wrong():
 
 
 def test_f157_the_row_is_locked_before_the_scopes_are_read():
+    """F-157."""
     schedule, rack = make_schedule(), make_racks(1)[0]
     for verb in (add, reconcile):
         with statements() as found:
@@ -94,6 +95,7 @@ def test_f157_the_row_is_locked_before_the_scopes_are_read():
 
 
 def test_f158_new_racks_in_request_order_then_grown_ones_and_no_others():
+    """F-158."""
     first, grown, same, swallowed, new, newer = make_racks(6)
     schedule = make_schedule(
         targets=[*whole(first), *of_types(grown, "compute"), *of_types(same, "compute"), *of_types(swallowed, "cdu")]
@@ -122,6 +124,7 @@ def test_f158_new_racks_in_request_order_then_grown_ones_and_no_others():
 
 
 def test_f158_nothing_new_is_an_empty_answer_and_no_change(withdrawals):
+    """F-158."""
     rack = make_racks(1)[0]
     schedule = make_schedule(targets=whole(rack))
     before, rows = columns(schedule), AuditEntry.objects.count()
@@ -132,6 +135,7 @@ def test_f158_nothing_new_is_an_empty_answer_and_no_change(withdrawals):
 
 
 def test_f159_f212_a_rack_that_cannot_be_merged_undoes_all(withdrawals):
+    """F-159, F-212."""
     clash, other, new = make_racks(3)
     schedule = make_schedule(targets=[*of_types(clash, "compute"), *of_types(other, "compute")])
     part, moved = make_component(clash), make_component(new)
@@ -146,6 +150,7 @@ def test_f159_f212_a_rack_that_cannot_be_merged_undoes_all(withdrawals):
 
 
 def test_f211_components_of_a_rack_are_united():
+    """F-211."""
     rack = make_racks(1)[0]
     one, two = make_component(rack), make_component(rack)
     schedule = make_schedule(targets=[ComponentTarget(id=two.pk)])
@@ -154,6 +159,7 @@ def test_f211_components_of_a_rack_are_united():
 
 
 def test_f213_f311_new_positions_follow_the_last():
+    """F-213, F-311."""
     schedule = make_schedule(racks=2)
     remove(scopes_of(schedule.pk)[0])
     racks = make_racks(3)
@@ -163,6 +169,7 @@ def test_f213_f311_new_positions_follow_the_last():
 
 
 def test_f160_f214_f216_reconcile_answers_with_all_scopes_and_counts(withdrawals):
+    """F-160, F-214, F-216."""
     kept, replaced, gone, new = make_racks(4)
     schedule = make_schedule(
         targets=[*of_types(gone, "cdu"), *of_types(kept, "compute", "ums"), *of_types(replaced, "compute")]
@@ -189,6 +196,7 @@ def test_f160_f214_f216_reconcile_answers_with_all_scopes_and_counts(withdrawals
 
 
 def test_f160_a_rack_that_left_and_came_back_remembers_nothing():
+    """F-160."""
     rack, other = make_racks(2)
     schedule = make_schedule(targets=whole(rack))
     old = scopes_of(schedule.pk)[0]
@@ -200,6 +208,7 @@ def test_f160_a_rack_that_left_and_came_back_remembers_nothing():
 
 
 def test_f209_f160_growing_keeps_id_created_at_and_last_task():
+    """F-209, F-160."""
     rack = make_racks(1)[0]
     schedule = make_schedule(targets=of_types(rack, "compute"))
     old = scopes_of(schedule.pk)[0]
@@ -217,6 +226,7 @@ def test_whole_rack_is_sql_null():
 
 
 def test_f214_any_kind_may_replace_any_kind():
+    """F-214."""
     rack = make_racks(1)[0]
     part = make_component(rack)
     schedule = make_schedule(targets=of_types(rack, "compute"))
@@ -238,6 +248,7 @@ def test_f215_reconciling_to_what_is_there_changes_nothing(withdrawals):
 
 
 def test_f161_d19_emptying_is_refused():
+    """F-161, D-19."""
     schedule = make_schedule()
     with pytest.raises(InvalidInput):
         reconcile(schedule, [])
@@ -245,6 +256,7 @@ def test_f161_d19_emptying_is_refused():
 
 
 def test_f162_remove_takes_one_row_and_leaves_its_task(withdrawals):
+    """F-162."""
     schedule = make_schedule(racks=3)
     first, second, third = scopes_of(schedule.pk)
     task = with_last_task(second)
@@ -259,6 +271,7 @@ def test_f162_remove_takes_one_row_and_leaves_its_task(withdrawals):
 
 
 def test_f162_the_last_scope_cannot_be_removed():
+    """F-162."""
     schedule = make_schedule("nightly")
     before = columns(schedule)
     with pytest.raises(PreconditionFailed, match="delete the schedule instead") as refused:
@@ -270,12 +283,14 @@ def test_f162_the_last_scope_cannot_be_removed():
 
 
 def test_f162_an_unknown_scope_is_not_found():
+    """F-162."""
     with pytest.raises(NotFound):
         remove(TaskScheduleScope(id=uuid.uuid4()))
     assert last_audit().refused
 
 
 def test_f163_scopes_in_order_an_empty_schedule_and_an_unknown_one():
+    """F-163."""
     schedule = make_schedule(racks=3)
     with statements() as found:
         rows = scopes_of(schedule.pk)
@@ -288,6 +303,7 @@ def test_f163_scopes_in_order_an_empty_schedule_and_an_unknown_one():
 
 
 def test_f163_scopes_with_the_same_position_are_in_the_order_of_their_ids():
+    """F-163."""
     schedule = make_schedule(racks=4)
     TaskScheduleScope.objects.update(position=0)
     ids = [row.pk for row in scopes_of(schedule.pk)]
@@ -303,6 +319,7 @@ def test_one_scope_by_id():
 
 
 def test_d1_racks_and_the_row_without_a_rack_never_both(withdrawals):
+    """D-1."""
     schedule, rack = make_schedule(), make_racks(1)[0]
     TaskScheduleScope.objects.filter(schedule=schedule).update(rack=None)
     with pytest.raises(PreconditionFailed) as refused:
@@ -317,6 +334,7 @@ def test_d1_racks_and_the_row_without_a_rack_never_both(withdrawals):
 
 @pytest.mark.parametrize("verb", [add, reconcile])
 def test_d30_scopes_are_limited(settings, verb):
+    """D-30."""
     schedule = make_schedule(racks=2)
     settings.FLOWSCHED_MAX_SCOPES_PER_SCHEDULE = 3
     before = stored(schedule)
@@ -329,6 +347,7 @@ def test_d30_scopes_are_limited(settings, verb):
 
 
 def test_d30_a_filter_cannot_grow_beyond_a_rack(settings):
+    """D-30."""
     rack = make_racks(1)[0]
     parts = [make_component(rack) for _ in range(3)]
     schedule = make_schedule(targets=[ComponentTarget(id=part.pk) for part in parts[:2]])
@@ -361,6 +380,7 @@ def test_a_version_that_is_not_the_rows_is_refused(verb):
 
 
 def test_f319_the_audit_row_names_the_racks_before_and_after():
+    """F-319."""
     grown, gone, new = make_racks(3)
     schedule = make_schedule("nightly", targets=[*of_types(grown, "compute"), *whole(gone)])
     reconcile(schedule, [*of_types(grown, "cdu"), *whole(new)])
