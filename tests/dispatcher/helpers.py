@@ -61,7 +61,7 @@ def due_schedule(
         targets=[RackTarget(id=rack.id, component_types=types) for rack in on],
         misfire_grace=grace,
         by=BY,
-        now=now - timedelta(hours=2),
+        now=now,
     )
     TaskSchedule.objects.filter(id=row.id).update(next_run_at=now - late)
     row.refresh_from_db()

@@ -86,9 +86,10 @@ def test_orphans_are_finished_before_new_claims():
 def test_expired_waiting_tasks_are_noticed_within_a_poll():
     """F-307, D-15."""
     on = racks(1)
-    due_schedule("first", on, late=timedelta(minutes=1))
-    second = due_schedule("second", on, overlap="queue")
-    loop().run_once(NOW)
+    now = clock.now()
+    due_schedule("first", on, late=timedelta(minutes=1), now=now)
+    second = due_schedule("second", on, overlap="queue", now=now)
+    loop().run_once()
     Task.objects.filter(schedule_id=second.id).update(queue_expires_at=clock.now() - timedelta(seconds=1))
     loop().run_once()
     assert Task.objects.get(schedule_id=second.id).status == "terminated"
@@ -174,8 +175,11 @@ def test_a_cut_listener_costs_latency_only(running, caplog):
 @pytest.mark.django_db(transaction=True)
 def test_a_held_due_row_is_not_scanned_for_more_than_ten_times_a_second(running):
     """D-7: 3,384 scans a second were seen without the least pause."""
-    row = due_schedule("held", racks(1))
-    with row_held("SELECT 1 FROM task_schedule WHERE id = %s", row.id):
+    row = due_schedule("held", racks(1), now=clock.now(), late=timedelta(days=-1))
+    with row_held("SELECT 1 FROM task_schedule WHERE id = %s", row.id) as other:
+        other.execute("UPDATE task_schedule SET next_run_at = clock_timestamp() WHERE id = %s", [row.id])
+        other.commit()
+        other.execute("SELECT 1 FROM task_schedule WHERE id = %s FOR UPDATE", [row.id])
         schedule = due_schedule("wake", racks(1), at="2026-01-01T00:00:00Z")
         assert wait_for(lambda: outcomes(schedule) == [("submitted", "")])
         before, started = running.scans, time.monotonic()
