@@ -6,6 +6,8 @@ import threading
 import time
 from dataclasses import dataclass, field
 
+from django.db import connection
+
 from tasks.runs import lease_seconds
 
 
@@ -39,3 +41,9 @@ class Control:
     def lease_may_have_run_out(self) -> bool:
         """By this process's clock, which runs on while the process is stopped."""
         return time.monotonic() >= self.confirmed + lease_seconds()
+
+
+def mend_connection() -> None:
+    """Drop this thread's connection if it does not work any more, so that the next query makes a new one."""
+    if not connection.in_atomic_block:
+        connection.close_if_unusable_or_obsolete()

@@ -15,12 +15,11 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
 
 from flowsched import db
 from flowsched.errors import Busy, Unavailable
 from flowsched.faults import fault
-from tasks.control import Control, Released
+from tasks.control import Control, Released, mend_connection
 from tasks.executors.base import Executor, Interrupted, Step, StepResult, StepState
 from tasks.models import Task
 from tasks.operations import budget, idempotent
@@ -256,7 +255,7 @@ class Execution:
                 with db.translate():
                     return call()
             except (Busy, Unavailable) as error:
-                connection.close_if_unusable_or_obsolete()
+                mend_connection()
                 if self.control.release and failures:
                     raise LeaseLost from error  # nothing can be released now; a rescue takes it
                 if not failures:

@@ -18,7 +18,7 @@ from django.db import connection
 
 from flowsched import clock, db
 from flowsched.errors import Busy, Unavailable
-from tasks.control import Control
+from tasks.control import Control, mend_connection
 from tasks.runs import lease_seconds, runs_renew, runs_show_progress
 
 logger = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ def every(
                 logger.warning("%s: the database is back", threading.current_thread().name)
             away = False
         except (Busy, Unavailable) as error:
-            connection.close_if_unusable_or_obsolete()
+            mend_connection()
             if not away:
                 logger.warning("%s: waiting for the database: %s", threading.current_thread().name, error)
             away = True

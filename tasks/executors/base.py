@@ -69,6 +69,7 @@ class Step:
     name: str
     type: str
     action: str
+    rack_id: UUID | None = None
     rack_name: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
     gone: str = ""

@@ -89,8 +89,9 @@ class SimulatedExecutor:
         manners = self._manners.of(step)
         self._pass_time(manners, context)
         component = Component.objects.filter(id=step.component_id, deleted_at=None).first()
-        if component is None:
-            return StepResult(StepState.NO_EFFECT, f"{step.name} is no longer in the inventory")
+        gone = _gone(component, step.rack_id, step.rack_name)
+        if component is None or gone:
+            return StepResult(StepState.NO_EFFECT, gone)
         change = _change(component, step)
         log: Path = settings.FLOWSCHED_EFFECT_LOG
         applied = context.repeated and effect_known(log, context.key)
@@ -162,20 +163,23 @@ class MannersFile:
 
 
 def _step(task: Task, component_id: UUID, component: Component | None) -> Step:
-    gone = ""
-    if component is None:
-        gone = "no longer in the inventory"
-    elif task.rack_id is not None and component.rack_id != task.rack_id:
-        gone = f"no longer in rack {task.rack_name}"
     return Step(
         component_id=component_id,
         name=component.name if component else str(component_id),
         type=component.type if component else "",
         action=task.code,
+        rack_id=task.rack_id,
         rack_name=task.rack_name,
         parameters=dict(task.information),
-        gone=gone,
+        gone=_gone(component, task.rack_id, task.rack_name),
     )
+
+
+def _gone(component: Component | None, rack_id: UUID | None, rack_name: str) -> str:
+    """Why there is nothing to act on; a component that moved belongs to another rack's lane now."""
+    if component is None:
+        return "no longer in the inventory"
+    return f"no longer in rack {rack_name}" if rack_id is not None and component.rack_id != rack_id else ""
 
 
 def _change(component: Component, step: Step) -> dict[str, Any]:

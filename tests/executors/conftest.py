@@ -1,0 +1,1 @@
+from tests.tasks_runs.conftest import quick  # noqa: F401
