@@ -1,11 +1,10 @@
 import pytest
 
-from tasks.engine import get_engine
+from tests.tasks.admission.recorder import Recorder
 
 
 @pytest.fixture(autouse=True)
 def engine(settings):
     settings.FLOWSCHED_ENGINE = "tests.tasks.admission.recorder.Recorder"
-    recorder = get_engine()
-    recorder.ids.clear()
-    return recorder
+    Recorder.ids.clear()
+    return Recorder

@@ -4,8 +4,7 @@ from django.db import connection
 
 
 class Recorder:
-    def __init__(self):
-        self.ids = []
+    ids = []  # of the class: however many instances are made, there is one queue
 
     def enqueue(self, task_ids):
         assert connection.in_atomic_block, "a job is enqueued in the task's own transaction"

@@ -220,6 +220,18 @@ def test_statements_of_promotion_do_not_grow(count):
     assert len(captured) == 1
 
 
+def test_a_finish_with_promotion_stays_within_its_budget():
+    """Lock, move, read, promote: the engine's and the run's own statements come on top, eight in all."""
+    rack = make_rack()
+    first = admit_one(rack)
+    admit_one(rack, queue=True)
+    with transaction.atomic(), CaptureQueriesContext(connection) as captured:
+        lanes_lock([rack.id])
+        assert task_move(first.id, TaskStatus.FAILED, now=NOW, message="")
+        assert lanes_promote([rack.id], now=NOW)
+    assert len(captured) == 4
+
+
 # Locks ------------------------------------------------------------------------------------------------------------
 
 

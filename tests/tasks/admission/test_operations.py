@@ -65,7 +65,7 @@ from tasks.operations import (
     ],
 )
 def test_operations_are_stored_as_flow_stores_them(kind, arguments, type_, code, information):
-    """F-185, F-186, F-187, F-189, F-190, F-191."""
+    """F-185, F-186, F-187, F-189, F-190, F-191; F-167: forced chooses the code."""
     assert operation(kind, **arguments) == Operation(type_, code, information)
 
 

@@ -2,7 +2,8 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from django.db import DataError, connection, transaction
+from django.db import DataError, OperationalError, connection, transaction
+from psycopg.errors import DeadlockDetected
 
 from audit.models import AuditEntry
 from flowsched.errors import Busy, InvalidInput, KeyReused, PreconditionFailed, QueueFull
@@ -220,6 +221,21 @@ def test_a_held_rack_is_tried_again_after_the_others(monkeypatch):
     assert isinstance(submission_refusal([alone]), Busy)
     assert AuditEntry.objects.filter(refused__contains="rack r01 is held").count() == 1
     assert submit(held)[0].state == "submitted"
+
+
+def test_a_deadlocked_chunk_is_repeated_rack_by_rack(monkeypatch):
+    """Lock trouble in a chunk costs a second try, not the request."""
+    real, calls = submission.tasks_admit, []
+
+    def admit(chunk, **values):
+        calls.append(len(chunk))
+        if len(chunk) > 1:
+            raise OperationalError from DeadlockDetected()
+        return real(chunk, **values)
+
+    monkeypatch.setattr(submission, "tasks_admit", admit)
+    assert [o.state for o in submit(make_rack("r01"), make_rack("r02"))] == ["submitted"] * 2
+    assert calls == [2, 1, 1]
 
 
 @pytest.mark.django_db(transaction=True)
