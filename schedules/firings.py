@@ -49,8 +49,6 @@ def find_next(calendar: Calendar, zone: ZoneInfo, after: datetime, *, dst: DstPo
 
     A pure function of its arguments, and constant between two firings: whoever asks late gets the same answer.
     """
-    if after.year > LAST_YEAR:
-        return Search(None, 0)
     walk = _Walk(_engine(calendar), zone)
     follows_real_time = dst == "wall" or calendar.every_hour
     try:
@@ -130,7 +128,10 @@ class _Naive:
     __slots__ = ("_sides",)
 
     def __init__(self, calendar: Calendar) -> None:
-        self._sides = tuple(_croniter(expression) for expression in _expressions(calendar))
+        expressions = _expressions(calendar)
+        # Beside weekdays, which come every year, a date need not be searched beyond the next year: it would not win.
+        years = _MAX_YEARS if len(expressions) == 1 else 1
+        self._sides = tuple(_croniter(expression, years) for expression in expressions)
 
     def after(self, start: datetime) -> datetime | None:
         """Return the first named minute after the naive `start`, or None."""
@@ -150,12 +151,12 @@ def _ask(side: croniter, minute: datetime) -> datetime | None:
     return answer
 
 
-def _croniter(expression: str) -> croniter:
+def _croniter(expression: str, max_years: int) -> croniter:
     """Return croniter on an expression of ours; its start is given with each question.
 
     Its own rule for two listed day fields ("or") is switched off: which rule holds is decided in `_expressions`.
     """
-    return croniter(expression, start_time=0.0, day_or=False, max_years_between_matches=_MAX_YEARS)
+    return croniter(expression, start_time=0.0, day_or=False, max_years_between_matches=max_years)
 
 
 @lru_cache(maxsize=4096)
