@@ -77,16 +77,11 @@ def last_audit() -> AuditEntry:
 
 
 def scope_lock(found: list[str]) -> int:
-    """Which of these statements locks scope rows in the order of their ids; it must come before any write of them."""
-    [place] = [
-        i
-        for i, sql in enumerate(found)
-        if sql.startswith('SELECT "task_schedule_scope"') and 'ORDER BY "task_schedule_scope"."id" ASC FOR' in sql
-    ]
-    writes = [
-        i for i, sql in enumerate(found) if "task_schedule_scope" in sql.split("WHERE")[0] and "SELECT" not in sql
-    ]
-    assert all(place < write for write in writes)
+    """Which of these statements locks scope rows in the order of their ids; it must come before all that change any."""
+    locks = 'SELECT "task_schedule_scope"."id" AS'
+    [place] = [i for i, sql in enumerate(found) if sql.startswith(locks) and "ORDER BY 1 ASC FOR" in sql]
+    changes = ('UPDATE "task_schedule_scope"', "UPDATE task_schedule_scope", 'DELETE FROM "task_schedule_scope"')
+    assert all(place < i for i, sql in enumerate(found) if sql.strip().startswith(changes))
     return place
 
 
