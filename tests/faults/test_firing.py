@@ -121,7 +121,8 @@ def test_a_second_sigterm_stops_at_once_and_loses_nothing(product):
     process = product.dispatcher(faults="fire.after_claim:sleep30")
     wait_for(lambda: Firing.objects.filter(state="open").exists(), 20, "claimed")
     process.send_signal(signal.SIGTERM)
-    assert terminate(process, 5) == 1
+    wait_for(lambda: "finishing the batch" in product.logs(), 10, "the first SIGTERM is heard")
+    assert terminate(process, 10) == 1
     product.dispatcher()
     wait_for(lambda: Firing.objects.filter(state="done").exists(), 20, "taken over")
     assert Firing.objects.get().takeovers == 1
