@@ -30,7 +30,7 @@ from flowsched.postgres import binaries as programs
 from flowsched.postgres.account import Account
 from flowsched.postgres.binaries import Binaries
 from flowsched.postgres.errors import StartFailed
-from flowsched.postgres.location import DATABASE, PORT, Cluster
+from flowsched.postgres.location import DATABASE, PORT, SYSTEM_HOME, Cluster
 
 MAX_CONNECTIONS = 200
 START_SECONDS = 120  # crash recovery after a busy day takes its time
@@ -176,6 +176,8 @@ def _start(cluster: Cluster) -> None:
     binaries = programs.usable_by(programs.find(settings.FLOWSCHED_PG_BIN, cluster), account, cluster)
     if not cluster.data.exists():
         say(f"Creating a local PostgreSQL {binaries.version} in {cluster.home}, run by user {account.name} …")
+        if cluster.home.is_relative_to(SYSTEM_HOME):
+            say(f"It lies there because {account.name} may not enter {settings.DATA_DIR}.")
         _initialise(cluster, account, binaries)
     _make_socket_dir(cluster, account)
     _make_log(cluster, account)
