@@ -39,6 +39,7 @@ def make(folder: Path) -> None:
 
 
 def make_socket_dir(cluster: Cluster, account: Account) -> None:
+    """Make the socket's folder, private to the server's account (and to root), or refuse the one that is there."""
     try:
         cluster.socket_dir.mkdir(mode=0o700)
     except FileExistsError:
@@ -48,6 +49,7 @@ def make_socket_dir(cluster: Cluster, account: Account) -> None:
 
 
 def make_log(cluster: Cluster, account: Account) -> None:
+    """Make the log where it is missing, and begin another where it has grown large."""
     if cluster.log.exists() and cluster.log.stat().st_size > LOG_BYTES:
         cluster.log.replace(cluster.log.with_name("pg.log.1"))
     os.close(os.open(cluster.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600))
@@ -55,4 +57,5 @@ def make_log(cluster: Cluster, account: Account) -> None:
 
 
 def unwritable(folder: Path, error: OSError) -> str:
+    """What to say of a folder that refuses us."""
     return f"{folder} cannot be used ({error.strerror}). Set FLOWSCHED_DATA_DIR to a folder this user can write."
