@@ -197,8 +197,8 @@ def test_racks_are_locked_in_one_order():
 def test_racks_are_locked_in_id_order():
     """D-11: who waits for one rack holds none that comes after it."""
     small, large = sorted(uuid4() for _ in range(2))
-    second = Rack.objects.create(id=large, name="a", serial_number="a")
-    first = Rack.objects.create(id=small, name="b", serial_number="b")
+    second = Rack.objects.create(id=large, name="b", serial_number="b")
+    first = Rack.objects.create(id=small, name="a", serial_number="a")
     with transaction.atomic():
         lanes_lock([first.id])
         submitter = Background(lambda: admit(sub(second), sub(first), wait=True))
