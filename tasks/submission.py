@@ -164,7 +164,9 @@ def _chunk(chunk: Sequence[Submission], request: _Request) -> list[Outcome]:
     """One transaction; if the database refuses it, each rack by itself, so that one bad row fails alone."""
     try:
         return _admit(chunk, request, wait=False, patience=LOCK_TIMEOUT)
-    except (Busy, DatabaseError):
+    except Busy:
+        return [_locked(submission) for submission in chunk]
+    except DatabaseError:
         log.warning("submission %s: a chunk of %d racks is repeated rack by rack", request.id, len(chunk))
         return [_single(submission, request, patience=LOCK_TIMEOUT) for submission in chunk]
 
@@ -174,12 +176,16 @@ def _single(submission: Submission, request: _Request, *, patience: timedelta) -
     try:
         return _admit([submission], request, wait=True, patience=patience)[0]
     except Busy:
-        code, sentence = ReasonCode.RACK_LOCKED, reasons.rack_locked(submission.rack_name)
-        return Outcome(submission.key, "locked", None, code.value, sentence)
+        return _locked(submission)
     except DatabaseError:
         log.exception("submission %s: rack %s failed", request.id, submission.rack_id)
-        code, sentence = ReasonCode.SUBMISSION_ERROR, reasons.submission_error(submission.rack_name)
-        return Outcome(submission.key, "failed", None, code.value, sentence)
+        sentence = reasons.submission_error(submission.rack_name)
+        return Outcome(submission.key, "failed", None, ReasonCode.SUBMISSION_ERROR.value, sentence)
+
+
+def _locked(submission: Submission) -> Outcome:
+    sentence = reasons.rack_locked(submission.rack_name)
+    return Outcome(submission.key, "locked", None, ReasonCode.RACK_LOCKED.value, sentence)
 
 
 def _admit(chunk: Sequence[Submission], request: _Request, *, wait: bool, patience: timedelta) -> list[Outcome]:

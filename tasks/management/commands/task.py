@@ -101,8 +101,9 @@ class Command(FlowCommand):
             return
         components = {name: len(ids) for name, ids in task.attributes.get("components_by_type", {}).items()}
         self.print_table(
-            ["task", str(task.id)],
+            ["task", ""],
             [
+                ["id", task.id],
                 ["operation", _label(task)],
                 ["status", task.status],
                 ["message", task.message],
@@ -125,8 +126,9 @@ class Command(FlowCommand):
     def _show_run(self, run: Run) -> None:
         self.stdout.write("")
         self.print_table(
-            ["run", str(run.id)],
+            ["run", ""],
             [
+                ["id", run.id],
                 ["state", run.state],
                 ["message", run.message],
                 ["executor", run.executor],
