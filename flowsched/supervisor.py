@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import os
 import shlex
+import socket
 import sys
+from contextlib import closing
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from xmlrpc.client import Fault, ServerProxy
+from xmlrpc.client import Error as XmlRpcError
+from xmlrpc.client import ServerProxy
 
 from supervisor.xmlrpc import SupervisorTransport
 
@@ -59,6 +63,11 @@ class Places:
         return self.folder / "supervisor.conf"
 
     @property
+    def pid_file(self) -> Path:
+        """The supervisor's process."""
+        return self.folder / "supervisor.pid"
+
+    @property
     def lock(self) -> Path:
         """Held by the one `up` of this data folder."""
         return self.folder / "up.lock"
@@ -93,7 +102,7 @@ def configuration(places: Places, programs: list[Program], *, folder: Path, stop
             f"logfile={_plain(places.log('supervisor'))}",
             "logfile_maxbytes=5MB",
             "logfile_backups=2",
-            f"pidfile={_plain(places.folder / 'supervisor.pid')}",
+            f"pidfile={_plain(places.pid_file)}",
             f"childlogdir={_plain(places.log('any').parent)}",
             "nodaemon=true",
             "silent=true",
@@ -128,39 +137,43 @@ class Control:
     """What a running supervisor can be asked."""
 
     def __init__(self, places: Places) -> None:
-        transport = SupervisorTransport(None, None, f"unix://{places.socket}")
-        self._proxy: Any = ServerProxy("http://127.0.0.1", transport=transport)
+        self._places = places
 
     def pid(self) -> int | None:
-        """Its process; None where none answers."""
+        """Its process; None where none answers. One that is ending answers too, but no longer with its number."""
         try:
-            return int(self._proxy.supervisor.getPID())
-        except (OSError, Fault):
+            with closing(socket.socket(socket.AF_UNIX)) as client:
+                client.settimeout(5)
+                client.connect(str(self._places.socket))
+            return int(self._places.pid_file.read_text(encoding="ascii"))
+        except (OSError, ValueError):
             return None
 
     def processes(self) -> list[Process]:
         """All programs; empty where the supervisor does not answer, or is ending."""
-        try:
-            found = self._proxy.supervisor.getAllProcessInfo()
-        except (OSError, Fault):
-            return []
+        found = self._ask("getAllProcessInfo") or []
         return [
             Process(str(one["name"]), str(one["statename"]), int(one["pid"]), str(one["spawnerr"])) for one in found
         ]
 
     def start(self, name: str) -> None:
         """Try a program again that the supervisor has given up."""
-        try:
-            self._proxy.supervisor.startProcess(f"{GROUP}:{name}", False)
-        except (OSError, Fault):
-            return  # it is starting already, or the supervisor is ending
+        self._ask("startProcess", f"{GROUP}:{name}", False)
 
     def shutdown(self) -> None:
         """Ask it to stop everything and end."""
+        self._ask("shutdown")
+
+    def _ask(self, question: str, *arguments: object) -> Any:
+        """One call over a connection of its own; None where it is refused or nobody answers."""
+        transport = SupervisorTransport(None, None, f"unix://{self._places.socket}")
         try:
-            self._proxy.supervisor.shutdown()
-        except (OSError, Fault):
-            return
+            proxy = ServerProxy("http://127.0.0.1", transport=transport)
+            return getattr(proxy.supervisor, question)(*arguments)
+        except (OSError, HTTPException, XmlRpcError):
+            return None
+        finally:
+            transport.close()
 
 
 def _plain(value: object) -> str:

@@ -25,6 +25,11 @@ class Tail:
         *whole, self._rest = (self._rest + data).split(b"\n")
         return [f"{self._name:<10} | {line.decode(errors='replace')}" for line in whole]
 
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
+
     def _read(self) -> bytes:
         if self._file is None:
             try:

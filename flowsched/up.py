@@ -149,7 +149,12 @@ class Up:
                 stderr=output,
                 start_new_session=True,  # Ctrl-C reaches us alone; we decide who is told what
             )
-        return self._watch(supervisor, tails)
+        try:
+            return self._watch(supervisor, tails)
+        finally:
+            if supervisor.poll() is None:  # a fault of ours: what was started still ends before its database does
+                supervisor.terminate()
+                supervisor.wait()
 
     def _watch(self, supervisor: subprocess.Popen[bytes], tails: list[Tail]) -> int:
         readiness = Readiness(MANAGE, COMMANDS)

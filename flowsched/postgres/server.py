@@ -206,15 +206,16 @@ def _start_command(cluster: Cluster, binaries: Binaries) -> list[str | Path]:
 
 def _clear_the_way(cluster: Cluster, account: Account, binaries: Binaries) -> bool:
     """After a refused start: remove what stands in the way, if it is safe; whether another try makes sense."""
-    pid_file = cluster.data / "postmaster.pid"
+    left = [cluster.data / "postmaster.pid", cluster.socket.with_name(f"{cluster.socket.name}.lock")]
     living = _processes_in(cluster.data)
     if living is None:
         return False
     if not living:
         # Left by a server that died, whose number now belongs to a zombie, to another program, or was never written.
-        existed = pid_file.exists()
-        pid_file.unlink(missing_ok=True)
-        return existed
+        found = [path for path in left if path.exists()]
+        for path in found:
+            path.unlink()
+        return bool(found)
     if pid(cluster) in living and not cluster.socket.exists():
         say(f"The socket {cluster.socket} is gone while the server runs; restarting the server …")
         _stop(cluster, account, binaries)
