@@ -24,7 +24,7 @@ from tasks.runs import lease_seconds, runs_renew, runs_show_progress
 logger = logging.getLogger(__name__)
 
 CANCEL_CHANNEL = "flowsched_cancel"
-LISTEN_SECONDS = 1.0
+LISTEN_SECONDS = 0.5
 
 
 class Heart:

@@ -25,6 +25,7 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.contrib.django.utils import connector_params
 
+from flowsched.errors import Unavailable
 from tasks.stopping import Stop
 
 logger = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ QUEUE = "tasks"
 TASK_NAME = "tasks.run"
 POLL_SECONDS = 1.0  # the longest a job waits when its notification was lost
 KEEP_JOBS = timedelta(hours=1)  # failed and orphaned jobs, for whoever looks into a failure
+SPARE_THREADS = 2
 TIDY_LIMIT = 5000  # rows a call, so that a backlog is no long transaction
 RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0)
 
@@ -157,8 +159,10 @@ def _is_outage(error: BaseException | None) -> bool:
 
 async def _work(handle: Callable[[UUID], None], *, concurrency: int, once: bool, stop: Stop) -> None:
     loop = asyncio.get_running_loop()
-    threads = ThreadPoolExecutor(concurrency, thread_name_prefix="run")
-    loop.set_default_executor(threads)  # procrastinate runs sync tasks there; asyncio's own has cpu + 4 threads
+    # procrastinate runs sync tasks in the default executor, which has only cpu + 4 threads. The spare ones are for
+    # name look-ups of new connections: with every thread in an hour's run, none could be made.
+    threads = ThreadPoolExecutor(concurrency + SPARE_THREADS, thread_name_prefix="run")
+    loop.set_default_executor(threads)
     handled = threading.Event()
 
     def counted(task_id: UUID) -> None:
@@ -199,10 +203,16 @@ async def _worker_until_stopped(handle: Callable[[UUID], None], *, concurrency: 
             if not stop.requested.is_set():
                 raise
         except (exceptions.ConnectorException, psycopg.OperationalError) as error:
-            if not _is_outage(error):
-                raise
-            logger.warning("job queue: the database is out of reach (%s)", str(error).splitlines()[0])
+            # Away at the start, or its worker row was pruned while this process was stopped: begin anew, registered.
+            if not wait:
+                raise Unavailable(f"the job queue cannot be read: {_first_line(error)}") from error
+            logger.warning("job queue: beginning anew: %s", _first_line(error))
             await asyncio.sleep(RETRY_SECONDS[-1])
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error.__cause__ or error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 def _cancel(loop: asyncio.AbstractEventLoop, worker: asyncio.Task[None]) -> None:

@@ -32,6 +32,7 @@ from django.conf import settings
 from django.db.models.functions import Now
 
 from flowsched import clock
+from flowsched.faults import fault
 from inventory.components import PowerState
 from inventory.models import Component, Rack
 from tasks.executors.base import Capabilities, Step, StepContext, StepResult, StepState, ordered
@@ -102,6 +103,7 @@ class SimulatedExecutor:
                 return StepResult(StepState.FAILED, "simulated failure", retryable=manners.retryable)
             context.guard()
             effect_append(log, _record(step, context))
+            fault("effect.after_log")
         _store(component, change)
         return StepResult(StepState.CHANGED, "applied before the interruption" if applied else "")
 

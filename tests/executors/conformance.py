@@ -1,10 +1,10 @@
 """What every executor must hold to. A test class mixes this in and says how its target is read.
 
-    class TestMine(ExecutorConformance):
-        executor = fixture(...)            # an instance
-        def effects(self): ...             # keys applied at the target so far, in order
-        def make_fail(self, names): ...    # these components refuse until further notice
-        def make_hang(self, names): ...    # these components never answer
+class TestMine(ExecutorConformance):
+    executor = fixture(...)            # an instance
+    def effects(self): ...             # keys applied at the target so far, in order
+    def make_fail(self, names): ...    # these components refuse until further notice
+    def make_hang(self, names): ...    # these components never answer
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from collections import Counter
 import pytest
 
 from flowsched import clock
+from inventory.models import Component, Rack
 from tasks.control import Control
 from tasks.execution import Execution
-from tasks.executors.base import Interrupted, StepState, power_rank
+from tasks.executors.base import Interrupted, StepState, get_executor, power_rank
 from tasks.models import Run, Task
 from tests.tasks_runs.helpers import begin, make_rack, make_task
 
@@ -64,8 +65,6 @@ class ExecutorConformance:
         return make_task(make_rack(trays, power=self.opposite(code)), code)
 
     def test_it_has_a_name_that_the_registry_gives(self, executor):
-        from tasks.executors.base import get_executor
-
         assert type(get_executor(executor.name)) is type(executor)
 
     @pytest.mark.parametrize("code", CODES)
@@ -78,8 +77,6 @@ class ExecutorConformance:
     def test_the_plan_has_physical_order(self, executor, code):
         task = self.task(code)
         rack_id = task.rack_id
-        from inventory.models import Component, Rack
-
         for kind in ("PowerShelf", "NVSwitch", "ToRSwitch"):
             Component.objects.create(rack_id=rack_id, type=kind, name=f"a-{kind}", serial_number=f"{rack_id}{kind}")
         task.attributes = make_task(Rack.objects.get(id=rack_id), code).attributes
@@ -136,8 +133,6 @@ class ExecutorConformance:
     def test_a_component_that_left_the_inventory_is_no_effect_with_a_reason(self, executor):
         task = self.task("power_on")
         steps = executor.plan(task)
-        from inventory.models import Component
-
         Component.objects.filter(rack_id=task.rack_id).update(deleted_at=clock.now())
         for step in (steps[0], executor.plan(task)[0]):
             result = executor.apply(step, Probe(task, "key-1"))
@@ -147,8 +142,6 @@ class ExecutorConformance:
 
     def test_a_component_that_moved_to_another_rack_is_left_alone(self, executor):
         task = self.task("power_on", 1)
-        from inventory.models import Component
-
         Component.objects.filter(rack_id=task.rack_id).update(rack=make_rack(0))
         result = executor.apply(executor.plan(task)[0], Probe(task, "key-1"))
         assert result.state is StepState.NO_EFFECT
@@ -158,8 +151,6 @@ class ExecutorConformance:
     def test_a_component_that_moves_after_the_plan_is_left_alone(self, executor):
         task = self.task("power_on", 1)
         step = executor.plan(task)[0]
-        from inventory.models import Component
-
         Component.objects.filter(rack_id=task.rack_id).update(rack=make_rack(0))
         assert executor.apply(step, Probe(task, "key-1")).state is StepState.NO_EFFECT
         assert self.effects() == []

@@ -116,22 +116,22 @@ def test_a_torn_line_is_no_effect(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("code", "information", "column", "before", "after"),
+    ("code", "information", "column", "change"),
     [
-        ("power_on", {}, "power_state", "off", "on"),
-        ("power_off", {}, "power_state", "on", "off"),
-        ("restart", {}, "power_state", "on", "on"),
-        ("bring_up", {}, "power_state", "off", "on"),
-        ("upgrade", {"target_version": "2.0"}, "firmware_version", "1.9", "2.0"),
-        ("upgrade", {}, "firmware_version", "1.9", "1.10"),
-        ("upgrade", {}, "firmware_version", "", "1"),
+        ("power_on", {}, "power_state", ("off", "on")),
+        ("power_off", {}, "power_state", ("on", "off")),
+        ("restart", {}, "power_state", ("on", "on")),
+        ("bring_up", {}, "power_state", ("off", "on")),
+        ("upgrade", {"target_version": "2.0"}, "firmware_version", ("1.9", "2.0")),
+        ("upgrade", {}, "firmware_version", ("1.9", "1.10")),
+        ("upgrade", {}, "firmware_version", ("", "1")),
     ],
 )
-def test_what_an_operation_does_to_a_component(executor, code, information, column, before, after):
+def test_what_an_operation_does_to_a_component(executor, code, information, column, change):
     task = make_task(make_rack(1), code, information=information)
-    Component.objects.update(**{column: before})
+    Component.objects.update(**{column: change[0]})
     assert executor.apply(executor.plan(task)[0], Probe(task, "k")).state is StepState.CHANGED
-    assert getattr(Component.objects.get(), column) == after
+    assert getattr(Component.objects.get(), column) == change[1]
 
 
 def test_firmware_already_there_needs_no_effect(executor):
@@ -166,7 +166,7 @@ def test_patterns_name_components_or_racks_and_changes_are_read(executor, manner
     manners(**{pattern: {"fail": "always", "retryable": False}})
     result = executor.apply(step, Probe(task, "k"))
     assert (result.state, result.retryable) == (StepState.FAILED, False)
-    manners(**{"other": {"fail": "always"}})
+    manners(other={"fail": "always"})
     assert executor.apply(step, Probe(task, "k")).state is StepState.CHANGED
 
 

@@ -8,13 +8,14 @@ from datetime import timedelta
 
 import pytest
 from django.core.management import call_command
+from django.db import OperationalError
 
 from flowsched import clock
 from flowsched.errors import PreconditionFailed
 from tasks import chores
-from tasks.heart import Heart, every
 from tasks.control import Control
 from tasks.executors.base import get_executor
+from tasks.heart import Heart, every
 from tasks.models import Process, Run, Task
 from tasks.processes import process_beat, process_register, process_stop, processes_alive
 from tasks.retention import history_prune
@@ -83,7 +84,7 @@ def test_without_an_executor_nothing_runs(settings):
     with pytest.raises(PreconditionFailed, match="simulated"):
         Worker(concurrency=1)
     settings.FLOWSCHED_EXECUTOR = "redfsh"
-    with pytest.raises(PreconditionFailed, match="redfsh.*simulated"):
+    with pytest.raises(PreconditionFailed, match=r"redfsh.*simulated"):
         get_executor()
 
 
@@ -139,8 +140,6 @@ def test_the_heart_renews_and_tells():
 
 def test_a_thread_outlives_the_database(caplog):
     """A database that goes away is a state: told once, and once that it is back."""
-    from django.db import OperationalError
-
     stop = Stop()
     calls = []
 

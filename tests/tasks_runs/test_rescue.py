@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from flowsched import clock
+from inventory.models import Rack
 from tasks import rescue
 from tasks.executors import base
 from tasks.models import Run, Task
@@ -49,7 +50,7 @@ def state_of(task: Task) -> tuple[str, str]:
 
 
 def test_a_live_lease_is_left_alone():
-    task, handle = abandoned()
+    _task, handle = abandoned()
     assert runs_rescue(now=clock.now()) == 0
     assert Run.objects.get().lease_token == handle.token
     assert waiting_jobs() == []
@@ -58,7 +59,7 @@ def test_a_live_lease_is_left_alone():
 @pytest.mark.parametrize(("code", "in_flight"), [("power_on", True), ("power_off", True), ("restart", False)])
 def test_what_may_be_repeated_is_handed_on_with_a_new_job(code, in_flight):
     """D-16: idempotent, or nothing was under way."""
-    task, handle = abandoned(code, in_flight=in_flight)
+    task, _handle = abandoned(code, in_flight=in_flight)
     assert runs_rescue(now=expire_lease()) == 1
     run = Run.objects.get()
     assert (run.state, run.lease_token, run.lease_owner, run.attempt) == ("running", None, "", 2)
@@ -103,18 +104,12 @@ def test_a_run_of_an_executor_nobody_knows_any_more_is_in_doubt(monkeypatch):
 def test_after_three_attempts_it_has_failed():
     """D-16: a rescue counts as an attempt; at most three."""
     task, _handle = abandoned(attempt=3)
-    rack_mate = make_task(task_rack(task), status="waiting")
+    rack_mate = make_task(Rack.objects.get(id=task.rack_id), status="waiting")
     runs_rescue(now=expire_lease())
     assert state_of(task) == ("failed", "failed")
     assert task.message.startswith("its worker was lost in the last of 3 attempts; 'power_on' may have happened")
     rack_mate.refresh_from_db()
     assert rack_mate.status == "pending"
-
-
-def task_rack(task):
-    from inventory.models import Rack
-
-    return Rack.objects.get(id=task.rack_id)
 
 
 @pytest.mark.parametrize("in_flight", [True, False])
@@ -143,13 +138,9 @@ def test_a_run_that_finishes_between_the_rescue_s_look_and_its_write_stays_finis
 @pytest.mark.parametrize("how", ["renewed", "rescued"])
 def test_a_run_renewed_or_rescued_between_look_and_write_is_left_alone(monkeypatch, code, how):
     """D-16: the lease is compared as it was read: its token and its end."""
-    task, handle = abandoned(code)
+    task, _handle = abandoned(code)
     now = expire_lease()
-    change = (
-        {"lease_until": clock.now() + timedelta(seconds=30)}
-        if how == "renewed"
-        else {"lease_token": uuid.uuid4()}
-    )
+    change = {"lease_until": clock.now() + timedelta(seconds=30)} if how == "renewed" else {"lease_token": uuid.uuid4()}
     monkeypatch.setattr(rescue, "fault", lambda name: Run.objects.update(**change))
     assert runs_rescue(now=now) == 0
     assert state_of(task) == ("running", "running")

@@ -47,7 +47,7 @@ def test_a_pending_task_begins_with_a_run_and_a_lease():
 @pytest.mark.parametrize("status", ["waiting", "completed", "failed", "terminated"])
 def test_a_job_of_a_task_that_is_not_pending_does_nothing(status):
     """F-240"""
-    finished = clock.now() if status not in {"waiting"} else None
+    finished = clock.now() if status != "waiting" else None
     task = make_task(make_rack(), status=status, finished_at=finished)
     assert run_begin(task_id=task.id, owner="test", executor="simulated", now=clock.now()) is None
     task.refresh_from_db()
@@ -73,7 +73,9 @@ def test_an_expired_lease_alone_is_not_taken_over_by_a_duplicate_job():
 
 def test_the_intent_records_result_progress_and_next_step_in_one_statement():
     handle = begin(make_task(make_rack()))
-    with CaptureQueriesContext(connection, ) as queries:
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
         assert run_intent(handle, results={"a": STEP}, next_step="b", done=1, total=3) is False
     assert len(statements(queries)) == 1
     run = Run.objects.get()
