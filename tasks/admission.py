@@ -98,6 +98,8 @@ class _Admission:
         self.outcomes: dict[int, Outcome] = {}
         self.rows: dict[int, NewTask] = {}
         self.known: dict[UUID, tuple[UUID, UUID]] = {}
+        self.planned: dict[UUID, int] = {}  # key -> position, on contended racks
+        self.repeats: dict[int, int] = {}  # position -> the earlier one with the same key
 
     def run(self, *, wait: bool) -> list[Outcome]:
         lanes = self._lock(wait=wait)
@@ -116,6 +118,8 @@ class _Admission:
             else:
                 self._plan(position, submission, lane, TaskStatus.PENDING, submission.components)
         self._write(lanes)
+        for position, first in self.repeats.items():
+            self.outcomes[position] = self.outcomes[first]
         return [self.outcomes[position] for position in range(len(self.submissions))]
 
     # Reading ----------------------------------------------------------------------------------------------------
@@ -154,6 +158,10 @@ class _Admission:
         """One submission on a rack where others are active."""
         if self._known(position, submission):
             return
+        first = self.planned.get(submission.key)
+        if first is not None and self.submissions[first].rack_id == submission.rack_id:
+            self.repeats[position] = first
+            return
         chosen = self._resolve(position, submission, lane)
         if chosen is None:
             return
@@ -173,7 +181,7 @@ class _Admission:
             row = self._plan(position, submission, lane, TaskStatus.WAITING, chosen, behind=blocker[0])
         if row is not None:
             lane.admitted.append((_as_active(row), footprint))
-            self.known[submission.key] = (row.id, submission.rack_id)
+            self.planned[submission.key] = position
 
     def _known(self, position: int, submission: Submission) -> bool:
         """Settle a submission whose key made a task before; False if it is new."""

@@ -259,6 +259,15 @@ def test_a_key_twice_in_one_call_makes_one_task(engine):
     assert engine.ids == [one.task_id]
 
 
+def test_a_key_repeated_in_one_call_never_names_a_task_that_was_not_made(monkeypatch):
+    """F-250: the repeat shares the fate of the first, whatever the INSERT makes of it."""
+    monkeypatch.setattr("tasks.admission.tasks_insert", lambda rows, now: set())
+    asked = sub(make_rack())
+    one, two = admit(asked, asked)
+    assert one == two
+    assert (one.state, one.reason_code, one.task_id) == ("failed", "inventory_changed", None)
+
+
 @pytest.mark.parametrize("busy", [False, True])
 def test_a_key_is_bound_to_its_rack(busy):
     """F-250, last sentence."""

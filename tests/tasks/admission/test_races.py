@@ -3,12 +3,13 @@
 import threading
 from collections import Counter
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django.db import connection, transaction
 
 from flowsched.errors import Busy, PreconditionFailed
-from inventory.models import Component
+from inventory.models import Component, Rack
 from tasks.admission import tasks_admit
 from tasks.lanes import lanes_lock, lanes_promote, lock_timeout, task_move
 from tasks.models import Run, Task
@@ -191,6 +192,19 @@ def test_racks_are_locked_in_one_order():
         )
         assert all(isinstance(result, list) for result in results)
         Task.objects.update(status="terminated", finished_at=NOW, queue_expires_at=None)
+
+
+def test_racks_are_locked_in_id_order():
+    """D-11: who waits for one rack holds none that comes after it."""
+    small, large = sorted(uuid4() for _ in range(2))
+    second = Rack.objects.create(id=large, name="a", serial_number="a")
+    first = Rack.objects.create(id=small, name="b", serial_number="b")
+    with transaction.atomic():
+        lanes_lock([first.id])
+        submitter = Background(lambda: admit(sub(second), sub(first), wait=True))
+        wait_for_blocked()
+        assert lanes_lock([second.id], skip_locked=True) == {second.id}
+    assert [o.reason_code for o in submitter.join()] == ["no_components"] * 2
 
 
 def test_a_scope_insert_does_not_wait_for_admission():
