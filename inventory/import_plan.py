@@ -15,7 +15,7 @@ from uuid import UUID
 from inventory import rows
 from inventory.document import KEEP, BmcDocument, ComponentDocument, RackDocument
 from inventory.identifiers import parse_ip
-from inventory.models import Bmc, Component, Rack
+from inventory.models import Bmc, Rack
 from inventory.reading import Report
 
 RACKS_PER_BATCH = 250
@@ -46,8 +46,8 @@ class Batch:
     racks_changed: list[Rack] = field(default_factory=list)
     racks_same: int = 0
     new: list[dict[str, Any]] = field(default_factory=list)
-    changed: list[Component] = field(default_factory=list)
-    changed_firmware: list[Component] = field(default_factory=list)
+    changed: list[dict[str, Any]] = field(default_factory=list)
+    changed_firmware: list[dict[str, Any]] = field(default_factory=list)
     same: int = 0
     omitted: list[dict[str, Any]] = field(default_factory=list)
     bmcs_gone: list[str] = field(default_factory=list)
@@ -140,11 +140,9 @@ def _plan_components(racks: Sequence[RackDocument], batch: Batch, options: Optio
 
 def _change(row: dict[str, Any], values: dict[str, Any], batch: Batch, now: datetime) -> None:
     batch.revived += row["deleted_at"] is not None
-    changed = row | values
-    changed.pop("rack_name")
     # Apart, so that a version that a running task writes meanwhile is not put back.
     batch_part = batch.changed_firmware if "firmware_version" in values else batch.changed
-    batch_part.append(Component(created_at=now, updated_at=now, **changed))
+    batch_part.append(row | values | {"updated_at": now})
 
 
 def _elsewhere(row: dict[str, Any], here: RackDocument) -> str:

@@ -33,10 +33,7 @@ _RACK_COLUMNS = [
     "name", "manufacturer", "model", "serial_number", "description", "external_id", "location", "nvl_domain",
     "updated_at", "deleted_at",
 ]  # fmt: skip
-_COMPONENT_COLUMNS = [
-    "rack", "type", "name", "manufacturer", "model", "serial_number", "description", "external_id",
-    "slot_id", "tray_index", "host_id", "updated_at", "deleted_at",
-]  # fmt: skip
+_COMPONENT_COLUMNS = [*(column for column in rows.COMPONENT_COLUMNS if column != "firmware_version"), "updated_at"]
 
 
 @dataclass(slots=True)
@@ -150,14 +147,17 @@ def _refuse(report: Report) -> None:
 def _write(batch: Batch, options: Options) -> None:
     try:
         Rack.objects.bulk_create(batch.racks_new, batch_size=_ROWS_PER_STATEMENT)
-        _update(Rack, batch.racks_changed, _RACK_COLUMNS)
+        if batch.racks_changed:
+            Rack.objects.bulk_update(batch.racks_changed, _RACK_COLUMNS)
         if options.prune and batch.omitted:
             ids = [row["id"] for row in batch.omitted]
             live = Component.objects.filter(id__in=ids, deleted_at__isnull=True)
             live.update(deleted_at=options.now, updated_at=options.now)
         _insert_components(batch.new, options.now)
-        _update(Component, batch.changed, _COMPONENT_COLUMNS)
-        _update(Component, batch.changed_firmware, [*_COMPONENT_COLUMNS, "firmware_version"])
+        if batch.changed:
+            rows.components_update(_COMPONENT_COLUMNS, batch.changed)
+        if batch.changed_firmware:
+            rows.components_update([*_COMPONENT_COLUMNS, "firmware_version"], batch.changed_firmware)
         _write_bmcs(batch)
     except IntegrityError as error:
         raise _taken_meanwhile(error) from error
@@ -182,14 +182,6 @@ def _write_bmcs(batch: Batch) -> None:
         update_conflicts=True,
         unique_fields=["mac_address"],
         update_fields=["component", "type", "ip_address"],
-    )
-
-
-def _update(model: type[Rack | Component], objects: Sequence[Any], columns: list[str]) -> None:
-    """One statement for any number of changed rows; the columns not named keep what they hold now."""
-    manager: Any = model._default_manager  # noqa: SLF001  Django's public name for a model's manager
-    manager.bulk_create(
-        objects, batch_size=_ROWS_PER_STATEMENT, update_conflicts=True, unique_fields=["id"], update_fields=columns
     )
 
 

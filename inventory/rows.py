@@ -126,6 +126,24 @@ def bmcs_now(components: Sequence[UUID], macs: Sequence[str]) -> dict[str, BmcRo
     return {row[0]: BmcRow(*row) for row in _fetch(_BMCS, [components, macs])}
 
 
+_COMPONENT_TYPES = {
+    "id": "uuid", "rack_id": "uuid", "slot_id": "int", "tray_index": "int", "host_id": "int",
+    "deleted_at": "timestamptz", "updated_at": "timestamptz",
+}  # fmt: skip
+
+
+def components_update(columns: Sequence[str], changed: Sequence[dict[str, Any]]) -> None:
+    """Set `columns` of these components; the others keep what they hold when this runs."""
+    arrays = ", ".join(f"%s::{_COMPONENT_TYPES.get(column, 'text')}[]" for column in ("id", *columns))
+    sql = f"""
+UPDATE component SET {", ".join(f"{column} = new.{column}" for column in columns)}
+  FROM unnest({arrays}) AS new (id, {", ".join(columns)})
+ WHERE component.id = new.id
+"""  # noqa: S608  column names of ours
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [[row[column] for row in changed] for column in ("id", *columns)])
+
+
 def copy_in(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Insert new rows with COPY. A row that breaks a constraint raises IntegrityError, as an INSERT would."""
     sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN"

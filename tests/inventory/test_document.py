@@ -233,15 +233,18 @@ def test_a_byte_order_mark_is_harmless(example):
     assert read(b"\xef\xbb\xbf" + json.dumps(example).encode()).racks
 
 
-def test_repeated_keys_and_numbers_that_json_lacks(example):
-    text = json.dumps([example]).replace('"name": "r01"', '"name": "r01", "name": "r02"').replace("43", "NaN")
-    text = text.replace('"external', '"x').replace('"region"', '"a/b~c": {"deep": -Infinity}, "region"')
-    found = faults(text.encode())
-    assert found == {
-        "/0/info/name": "this key is given twice",
+def test_repeated_keys_are_refused(example):
+    text = json.dumps([example]).replace('"name": "r01"', '"name": "r01", "name": "r02"')
+    assert faults(text.encode()) == {"/0/info/name": "this key is given twice"}
+
+
+def test_numbers_that_json_lacks_are_refused_even_under_keys_nobody_reads(example):
+    text = json.dumps([example]).replace("43", "NaN").replace('"region"', '"a/b~c": {"deep": -Infinity}, "region"')
+    assert faults(text.encode()) == {
         "/0/components/0/position/slot_id": "NaN is not a JSON number",
         "/0/location/a~1b~0c/deep": "-Infinity is not a JSON number",
     }
+    assert faults(b"[Infinity]") == {"/0": "Infinity is not a JSON number"}
 
 
 def test_unknown_keys_are_warned_of_once_a_kind(example):
