@@ -1,4 +1,4 @@
-"""Who did what through which door. Append-only: the database refuses UPDATE, DELETE and TRUNCATE."""
+"""Who did what through which door. Append-only: the database refuses UPDATE and DELETE."""
 
 from __future__ import annotations
 

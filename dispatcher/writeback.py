@@ -6,14 +6,18 @@ firing is taken over and closed by someone else. A scope's last task never moves
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import datetime
+from uuid import UUID
 
 from django.db import connection, transaction
 
 from dispatcher.records import Holder
 from flowsched.db import retried
 from flowsched.faults import fault
+
+logger = logging.getLogger(__name__)
 
 _LOCK_FIRINGS = """
 SELECT f.id FROM firing f
@@ -63,6 +67,8 @@ UPDATE firing f
           FROM unnest(%s::bigint[]) AS i(id) LEFT JOIN firing_scope fs ON fs.firing_id = i.id
          GROUP BY i.id) c
  WHERE f.id = c.id
+RETURNING f.id, f.schedule_id, f.schedule_name, f.submitted_count, f.skipped_count, f.rejected_count, f.missed_count,
+          f.failed_count, f.reason
 """
 
 
@@ -80,4 +86,20 @@ def write_back(firing_ids: Sequence[int], *, holder: Holder, now: datetime) -> i
         cursor.execute(_LOCK_SCOPES, [ours])
         cursor.execute(_SCOPES, [ours])
         cursor.execute(_CLOSE, [now, ours])
+        closed = cursor.fetchall()
+    for row in closed:
+        _log(*row)
     return len(ours)
+
+
+def _log(
+    firing_id: int, schedule_id: UUID, name: str, submitted: int, skipped: int, rejected: int, missed: int,
+    failed: int, reason: str,
+) -> None:  # fmt: skip
+    """One line a firing: at INFO where a scope got no task, else at DEBUG, since a busy night has thousands."""
+    level = logging.INFO if reason or skipped or rejected or missed or failed else logging.DEBUG
+    logger.log(
+        level,
+        "firing %s of schedule %s (%s): %d submitted, %d skipped, %d rejected, %d missed, %d failed%s",
+        firing_id, schedule_id, name, submitted, skipped, rejected, missed, failed, f"; {reason}" if reason else "",
+    )  # fmt: skip

@@ -454,3 +454,21 @@ def test_the_stored_template_is_copied_into_the_firing():
     assert record.schedule_name == "nightly"
     assert FiringScope.objects.get().rack_name
     assert Task.objects.count() == 1
+
+
+def test_a_firing_of_which_every_scope_failed_is_recorded_and_said_once(caplog):
+    """F-233, F-235, F-239: no error for its schedule, its own record and one log line with ids and counts."""
+    on = racks(2)
+    row = due_schedule("doomed", on)
+    good = due_schedule("good", racks(1))
+    Rack.objects.filter(id__in=[rack.id for rack in on]).update(deleted_at=NOW)
+    with caplog.at_level(logging.INFO, "dispatcher"):
+        assert fire() == 2
+    record = firing_of(row)
+    assert (record.state, record.failed_count, record.submitted_count) == ("done", 2, 0)
+    assert reread(row).enabled
+    assert outcomes(good) == [("submitted", "")]
+    lines = [entry.getMessage() for entry in caplog.records if str(row.id) in entry.getMessage()]
+    assert len(lines) == 1
+    assert "2 failed" in lines[0]
+    assert f"firing {record.id}" in lines[0]
