@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from datetime import datetime
-from uuid import UUID
+from typing import Any
 
 from django.db import connection, transaction
 
@@ -88,18 +88,16 @@ def write_back(firing_ids: Sequence[int], *, holder: Holder, now: datetime) -> i
         cursor.execute(_CLOSE, [now, ours])
         closed = cursor.fetchall()
     for row in closed:
-        _log(*row)
+        _log(row)
     return len(ours)
 
 
-def _log(
-    firing_id: int, schedule_id: UUID, name: str, submitted: int, skipped: int, rejected: int, missed: int,
-    failed: int, reason: str,
-) -> None:  # fmt: skip
+def _log(row: tuple[Any, ...]) -> None:
     """One line a firing: at INFO where a scope got no task, else at DEBUG, since a busy night has thousands."""
-    level = logging.INFO if reason or skipped or rejected or missed or failed else logging.DEBUG
+    firing_id, schedule_id, name, submitted, *others, reason = row
     logger.log(
-        level,
+        logging.INFO if reason or any(others) else logging.DEBUG,
         "firing %s of schedule %s (%s): %d submitted, %d skipped, %d rejected, %d missed, %d failed%s",
-        firing_id, schedule_id, name, submitted, skipped, rejected, missed, failed, f"; {reason}" if reason else "",
-    )  # fmt: skip
+        *(firing_id, schedule_id, name, submitted, *others),
+        f"; {reason}" if reason else "",
+    )

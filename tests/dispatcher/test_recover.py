@@ -42,7 +42,7 @@ def expire_leases() -> None:
 
 
 def test_death_after_phase_one_loses_nothing():
-    """F-237, F-287, D-6, X-2: not at most once, but exactly once: the pending scopes are submitted by whoever takes over, each once."""
+    """F-237, F-287, D-6, X-2: exactly once: whoever takes over submits what is pending."""
     row = due_schedule("nightly", racks(3))
     died_after_claim(row)
     assert recover(NOW, 10, holder=holder()) == (1, [])

@@ -100,7 +100,7 @@ def test_a_power_reset_whose_worker_died_is_unknown_and_not_repeated(product):
 
 
 def test_sigterm_finishes_the_batch_in_hand_and_claims_nothing_more(product):
-    """F-238, X-33: the batch in hand first, then sign off: exit 0, no firing left open, the rest still due for the next dispatcher."""
+    """F-238, X-33: the batch in hand, then sign off: exit 0, nothing left open, the rest still due."""
     make_due(6, per_schedule=2)
     release()
     process = product.dispatcher(faults="fire.after_claim:sleep2", FLOWSCHED_BATCH_SIZE="2")
