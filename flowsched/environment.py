@@ -1,7 +1,9 @@
 """Reading settings from the environment: typed, bounded, and refused with the variable's name when they make no sense.
 
 A setting that is silently misread (`FLOWSCHED_DEBUG=ture`, an interval of zero) shows itself weeks later as a
-scheduler that spins or a page that leaks; here it stops the process at its start, saying what to set instead.
+scheduler that spins or a page that leaks; here it stops the process at its start, saying what to set instead. The
+file and lists are read by django-environ. Its numbers and switches are not used, since they take `ture` for off and
+`10,5` for 10.5, nor its `$` references, since a key may begin with that character.
 
 `Environment.load` also reads the developer's file that `bin/up` writes, so that commands typed in a clone work with
 nothing exported. That file switches DEBUG on, so it must never reach a real deployment: as soon as the environment
@@ -11,16 +13,20 @@ itself names a secret key or a database, or asks for tests, the file is left alo
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from io import StringIO
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import environ
 from django.core.exceptions import ImproperlyConfigured
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+LINE = re.compile(r"(export )?[A-Za-z_0-9]+=")
 YES = frozenset({"1", "true", "yes", "on"})
 NO = frozenset({"0", "false", "no", "off", ""})
 # Any of these in the environment itself: whoever started this process configured it, and the file stays unread.
@@ -104,7 +110,7 @@ class Environment:
 
     def list(self, name: Text, default: Sequence[Text] = ()) -> Words:
         """Words divided by commas."""
-        words = [word.strip() for word in self.str(name).split(",") if word.strip()]
+        words: Words = [word.strip() for word in environ.Env.parse_value(self.str(name), list) if word.strip()]
         return words or list(default)
 
     def path(self, name: Text, default: Path) -> Path:
@@ -135,12 +141,9 @@ def read_file(path: Path) -> dict[str, str]:
         text = path.read_text(encoding="utf-8")
     except (FileNotFoundError, PermissionError):
         return {}
-    found = {}
     for number, line in enumerate(text.splitlines(), start=1):
-        name, equals, value = line.strip().partition("=")
-        if not name or name.startswith("#"):
-            continue
-        if not equals:
+        if line.strip() and not line.startswith("#") and not LINE.match(line):
             raise ImproperlyConfigured(f"{path}, line {number}: expected NAME=value.")
-        found[name.strip()] = value.strip().strip("'\"")
-    return found
+    reader: Any = type("DeveloperFile", (environ.Env,), {"ENVIRON": {}})  # not os.environ, which it would write to
+    reader.read_env(StringIO(text))
+    return dict(reader.ENVIRON)
