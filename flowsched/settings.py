@@ -130,5 +130,6 @@ FLOWSCHED_RUN_BACKOFF = [
     env.seconds("FLOWSCHED_RUN_BACKOFF_FIRST", default=1.0),
     env.seconds("FLOWSCHED_RUN_BACKOFF_SECOND", default=4.0),
 ]
-FLOWSCHED_SIMULATED = env.str("FLOWSCHED_SIMULATED")  # a JSON file, see tasks/executors/simulated.py
+# A JSON file that makes simulated components slow or faulty, see tasks/executors/simulated.py.
+FLOWSCHED_SIMULATED = env.path("FLOWSCHED_SIMULATED", default=DATA_DIR) if "FLOWSCHED_SIMULATED" in env else None
 FLOWSCHED_SIMULATED_LATENCY = env.seconds("FLOWSCHED_SIMULATED_LATENCY", default=0.05)  # a component

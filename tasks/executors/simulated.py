@@ -128,7 +128,7 @@ class MannersFile:
     """The file that FLOWSCHED_SIMULATED names, read again when it changes; a broken one is reported and ignored."""
 
     def __init__(self) -> None:
-        self._seen: tuple[str, int, int] | None = None
+        self._seen: tuple[Path, int, int] | None = None
         self._content: dict[str, Any] = {}
 
     def of(self, step: Step) -> Manners:
@@ -148,14 +148,14 @@ class MannersFile:
         return Manners(latency=latency)
 
     def _read(self) -> dict[str, Any]:
-        path = settings.FLOWSCHED_SIMULATED
-        if not path:
+        path: Path | None = settings.FLOWSCHED_SIMULATED
+        if path is None:
             return {}
         try:
-            status = os.stat(path)  # noqa: PTH116 - a string from a setting
+            status = path.stat()
             seen = (path, status.st_mtime_ns, status.st_size)
             if seen != self._seen:
-                self._seen, self._content = seen, dict(json.loads(Path(path).read_text(encoding="utf-8")))
+                self._seen, self._content = seen, dict(json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError) as error:
             logger.warning("FLOWSCHED_SIMULATED=%s cannot be read and is ignored: %s", path, error)
             return {}
