@@ -6,7 +6,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from inventory.models import Component
-from tasks.lanes import lanes_lock, lanes_promote, task_move
+from tasks.lanes import lanes_active, lanes_lock, lanes_promote, task_move
 from tasks.models import Task
 from tasks.services import lanes_sweep, tasks_expire
 from tasks.states import FINISHED, MOVES, TaskStatus
@@ -201,6 +201,27 @@ def test_a_promoted_task_keeps_its_original_components():
     before = waiting.attributes
     waiting.refresh_from_db()
     assert waiting.attributes == before
+
+
+@pytest.mark.parametrize("now", [NOW, NOW + 2 * SECOND], ids=["promotion", "expiry"])
+def test_a_task_that_ended_after_it_was_read_stays_ended(monkeypatch, engine, now):
+    """F-305: the update has its own guard, whoever writes without the lane's lock."""
+    rack = make_rack()
+    first, waiting = admit_one(rack), admit_one(rack, queue=True, queue_timeout=SECOND)
+    finish(first)
+
+    def read_then_ended(*args, **values):
+        tasks = lanes_active(*args, **values)
+        Task.objects.filter(id=waiting.id).update(
+            status="failed", message="theirs", finished_at=NOW, queue_expires_at=None
+        )
+        return tasks
+
+    monkeypatch.setattr("tasks.lanes.lanes_active", read_then_ended)
+    assert promote(rack, now=now) == []
+    waiting.refresh_from_db()
+    assert (waiting.status, waiting.message) == ("failed", "theirs")
+    assert engine.ids == [first.id]
 
 
 @pytest.mark.parametrize("count", [1, 15])

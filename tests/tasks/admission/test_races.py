@@ -197,11 +197,18 @@ def test_racks_are_locked_in_one_order():
 def test_racks_are_locked_in_id_order():
     """D-11: who waits for one rack holds none that comes after it."""
     small, large = sorted(uuid4() for _ in range(2))
-    second = Rack.objects.create(id=large, name="a", serial_number="a")
-    first = Rack.objects.create(id=small, name="b", serial_number="b")
+    second = Rack.objects.create(id=large, name="b", serial_number="b")
+    first = Rack.objects.create(id=small, name="a", serial_number="a")
+
+    def by_heap():  # the table's own order, which is not that of the ids
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off")
+            return tasks_admit([sub(second), sub(first)], now=NOW, wait=True)
+
     with transaction.atomic():
         lanes_lock([first.id])
-        submitter = Background(lambda: admit(sub(second), sub(first), wait=True))
+        submitter = Background(by_heap)
         wait_for_blocked()
         assert lanes_lock([second.id], skip_locked=True) == {second.id}
     assert [o.reason_code for o in submitter.join()] == ["no_components"] * 2
