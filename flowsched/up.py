@@ -118,13 +118,23 @@ class Up:
             steps["Demonstration data"] = ["demo", "--first-start"]
         for title, words in steps.items():
             self.say(f"{title} …")
-            code = subprocess.run([sys.executable, MANAGE, *words], check=False).returncode  # noqa: S603
+            code = self._step(words)
             if self.times_asked():
+                self.say("Stopped before anything was started.")
                 return 1
             if code:
                 self.say(f"manage.py {words[0]} failed, see above; nothing was started.")
                 return 1
         return 0
+
+    def _step(self, words: list[str]) -> int:
+        """One command, out of Ctrl-C's reach: it is brought to its end, unless we are asked twice."""
+        step = subprocess.Popen([sys.executable, MANAGE, *words], start_new_session=True)  # noqa: S603
+        while step.poll() is None:
+            if self.times_asked() > 1:
+                _kill([step.pid])
+            time.sleep(TICK / 4)
+        return step.returncode
 
     def _supervise(self) -> int:
         programs = [Program(name, (sys.executable, MANAGE, command)) for name, command in COMMANDS.items()]

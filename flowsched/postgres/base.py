@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base as postgresql
 
-from flowsched.postgres import server
+from flowsched.postgres import folders, server
 from flowsched.postgres.location import DATABASE, Cluster
 
 MILLISECOND = timedelta(milliseconds=1)
@@ -33,7 +33,7 @@ class DatabaseWrapper(postgresql.DatabaseWrapper):
         cluster: Cluster | None = settings.FLOWSCHED_CLUSTER
         if cluster is None or conn_params.get("host") != str(cluster.socket_dir):
             return super().get_new_connection(conn_params)
-        server.check_socket_dir(cluster)
+        folders.check_socket_dir(cluster)
         try:
             return super().get_new_connection(conn_params)
         except psycopg.OperationalError as error:

