@@ -77,7 +77,12 @@ def fire_due(now: datetime, limit: int, *, holder: Holder) -> Fired:
     locked = submit(firings, holder=holder, now=now)
     write_back(firings, holder=holder, now=now)
     if claimed:
-        logger.info("claimed %d due schedules: %d firings to submit, %d scopes held up by locks", claimed, len(firings), len(locked))
+        logger.info(
+            "claimed %d due schedules: %d firings to submit, %d scopes held up by locks",
+            claimed,
+            len(firings),
+            len(locked),
+        )
     return Fired(claimed, firings if locked else [])
 
 

@@ -86,7 +86,8 @@ LOGGING = {
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
-    "loggers": {name: {"level": "INFO"} for name in OUR_LOGGERS},
+    # The worker's connection pool repeats at every attempt what the worker says once.
+    "loggers": {name: {"level": "INFO"} for name in OUR_LOGGERS} | {"psycopg.pool": {"level": "ERROR"}},
 }
 
 # The database ---------------------------------------------------------------------------------------------------
@@ -142,5 +143,6 @@ FLOWSCHED_RUN_BACKOFF = [
     env.seconds("FLOWSCHED_RUN_BACKOFF_FIRST", default=1.0),
     env.seconds("FLOWSCHED_RUN_BACKOFF_SECOND", default=4.0),
 ]
-FLOWSCHED_SIMULATED = env.str("FLOWSCHED_SIMULATED", default=str(DATA_DIR / "simulated.json"))  # see tasks/executors
+# A JSON file that makes simulated components slow or faulty, see tasks/executors/simulated.py; none is fine.
+FLOWSCHED_SIMULATED = env.path("FLOWSCHED_SIMULATED", default=DATA_DIR / "simulated.json")
 FLOWSCHED_SIMULATED_LATENCY = env.seconds("FLOWSCHED_SIMULATED_LATENCY", default=0.05)  # a component

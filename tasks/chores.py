@@ -10,7 +10,7 @@ from django.conf import settings
 from flowsched import clock
 from tasks.engine import get_engine
 from tasks.heart import renewal_seconds
-from tasks.rescue import runs_rescue, tasks_requeue
+from tasks.rescue import LIMIT, runs_rescue, tasks_requeue
 from tasks.retention import BATCH, history_prune
 from tasks.services import lanes_sweep, tasks_expire
 
@@ -35,7 +35,12 @@ def schedule() -> list[tuple[str, float, Callable[[], object]]]:
 def rescue() -> int:
     """Hand on or end runs whose worker is gone; give tasks without a job another."""
     now = clock.now()
-    return runs_rescue(now=now) + tasks_requeue(now=now)
+    total = 0
+    while rescued := runs_rescue(now=now):
+        total += rescued
+        if rescued < LIMIT:
+            break
+    return total + tasks_requeue(now=now)
 
 
 def expire() -> int:

@@ -184,7 +184,8 @@ def _end(verdict: Verdict, state: RunState, *, now: datetime) -> bool:
     task: Task = run.task
     try:
         with transaction.atomic():
-            lanes_lock([task.lane])
+            if not lanes_lock([task.lane], skip_locked=True):
+                return False  # held: the next round looks again
             run_close(
                 run_id=run.id,
                 task_id=task.id,

@@ -55,7 +55,7 @@ class Worker:
         self._install_signals()
         logger.info("worker %s: executor %s, %d runs at a time", owner(), self.executor.name, self.concurrency)
         if self.once:
-            self._at_least_once(chores.rescue)
+            self._unless_away(chores.rescue)
         self._start_threads()
         try:
             get_engine().work(self.handle, concurrency=self.concurrency, once=self.once, stop=self.stop)
@@ -134,11 +134,11 @@ class Worker:
         for thread in self._threads:
             thread.join(timeout=5)
         if self._process_id is not None:
-            self._at_least_once(lambda: process_stop(process_id=self._process_id, now=clock.now()))  # type: ignore[arg-type]
+            self._unless_away(lambda: process_stop(process_id=self._process_id, now=clock.now()))  # type: ignore[arg-type]
         connection.close()
 
     @staticmethod
-    def _at_least_once(chore: Callable[[], object]) -> None:
+    def _unless_away(chore: Callable[[], object]) -> None:
         try:
             with db.translate():
                 chore()

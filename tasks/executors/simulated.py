@@ -125,10 +125,10 @@ class SimulatedExecutor:
 
 
 class MannersFile:
-    """The file that FLOWSCHED_SIMULATED names, read again when it changes; a broken one is reported and ignored."""
+    """The file that FLOWSCHED_SIMULATED names, read again when it changes; none is fine, a broken one is reported and ignored."""
 
     def __init__(self) -> None:
-        self._seen: tuple[str, int, int] | None = None
+        self._seen: tuple[Path, int, int] | None = None
         self._content: dict[str, Any] = {}
 
     def of(self, step: Step) -> Manners:
@@ -148,14 +148,12 @@ class MannersFile:
         return Manners(latency=latency)
 
     def _read(self) -> dict[str, Any]:
-        path = settings.FLOWSCHED_SIMULATED
-        if not path:
-            return {}
+        path: Path = settings.FLOWSCHED_SIMULATED
         try:
-            status = os.stat(path)  # noqa: PTH116 - a string from a setting
+            status = path.stat()
             seen = (path, status.st_mtime_ns, status.st_size)
             if seen != self._seen:
-                self._seen, self._content = seen, dict(json.loads(Path(path).read_text(encoding="utf-8")))
+                self._seen, self._content = seen, dict(json.loads(path.read_text(encoding="utf-8")))
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError) as error:

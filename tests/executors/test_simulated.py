@@ -30,7 +30,7 @@ def executor():
 def manners(settings, tmp_path):
     """Write the file that FLOWSCHED_SIMULATED names."""
     path = tmp_path / "manners.json"
-    settings.FLOWSCHED_SIMULATED = str(path)
+    settings.FLOWSCHED_SIMULATED = path
     times = iter(range(1, 1000))
 
     def write(**components):
@@ -174,7 +174,7 @@ def test_patterns_name_components_or_racks_and_changes_are_read(executor, manner
 def test_a_broken_file_is_reported_and_ignored(executor, settings, tmp_path, caplog, text):
     path = tmp_path / "manners.json"
     path.write_text(text)
-    settings.FLOWSCHED_SIMULATED = str(path)
+    settings.FLOWSCHED_SIMULATED = path
     task = make_task(make_rack(1))
     assert executor.apply(executor.plan(task)[0], Probe(task, "k")).state is StepState.CHANGED
     assert "cannot be read" in caplog.text

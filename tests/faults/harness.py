@@ -41,10 +41,10 @@ class Product:
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def environment(self, **extra: str) -> dict[str, str]:
-        """What the processes are configured with: the test's database, short leases, an effect log of their own."""
+        """What the processes are configured with: the test's database, short leases, files of their own."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("FLOWSCHED_")}
         return env | {
-            "DATABASE_URL": _database_url(),
+            "DATABASE_URL": database_url(),
             "FLOWSCHED_TESTING": "1",
             "FLOWSCHED_DATA_DIR": str(self.folder),
             "FLOWSCHED_EFFECT_LOG": str(self.effect_log),
@@ -93,6 +93,7 @@ class Product:
                 process.send_signal(signal.SIGCONT)
                 process.kill()
             process.wait(10)
+        wait_for(nobody_connected, 20, "the server has noticed that every process is gone")
 
 
 def terminate(process: subprocess.Popen[bytes], seconds: float = 20.0) -> int:
@@ -106,7 +107,16 @@ def killed(process: subprocess.Popen[bytes], seconds: float = 20.0) -> bool:
     return process.wait(seconds) == -signal.SIGKILL
 
 
-def _database_url() -> str:
+def nobody_connected() -> bool:
+    """A killed process's sessions hold their locks until the server notices."""
+    others = query(
+        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        " AND backend_type = 'client backend'"
+    )
+    return not others
+
+
+def database_url() -> str:
     """The test's database as a URL a process can be given."""
     database = connection.settings_dict
     host, port = database.get("HOST") or "", database.get("PORT") or ""

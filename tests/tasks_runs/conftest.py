@@ -11,7 +11,7 @@ from tests.tasks_runs.helpers import clear_jobs
 def quick(settings, tmp_path):
     """No waiting, and a log of this test's own."""
     settings.FLOWSCHED_EFFECT_LOG = tmp_path / "effects.jsonl"
-    settings.FLOWSCHED_SIMULATED = ""
+    settings.FLOWSCHED_SIMULATED = tmp_path / "manners.json"
     settings.FLOWSCHED_SIMULATED_LATENCY = timedelta(0)
     settings.FLOWSCHED_RUN_BACKOFF = [timedelta(milliseconds=1), timedelta(milliseconds=1)]
 

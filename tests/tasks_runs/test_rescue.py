@@ -200,3 +200,15 @@ def test_all_pending_tasks_are_asked_about_page_by_page():
     for _ in range(2):
         make_task(make_rack(1), job=False, updated_at=old)
     assert tasks_requeue(now=clock.now(), limit=2) == 2
+
+
+def test_a_held_rack_is_passed_over_and_keeps_no_other(monkeypatch):
+    held, _ = abandoned("restart")
+    free, _ = abandoned("restart")
+    real = rescue.lanes_lock
+    monkeypatch.setattr(
+        rescue, "lanes_lock", lambda lanes, **how: set() if lanes == [held.lane] else real(lanes, **how)
+    )
+    assert runs_rescue(now=expire_lease()) == 1
+    assert state_of(held) == ("running", "running")
+    assert state_of(free) == ("running", "unknown")

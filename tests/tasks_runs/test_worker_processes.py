@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
-import time
 from collections import Counter
 from datetime import timedelta
 from pathlib import Path
@@ -20,6 +17,7 @@ from flowsched import clock
 from flowsched.actor import SYSTEM
 from tasks.models import Process, Run, Task
 from tasks.services import task_acknowledge, task_cancel
+from tests.faults.harness import Product, wait_for
 from tests.tasks_runs.helpers import clear_jobs, effects, make_rack, make_task, waiting_jobs
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
@@ -32,81 +30,46 @@ class Workers:
     """Starts workers and kills what is left of them."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.log = folder / "effects.jsonl"
+        self.product = Product(folder)
+        self.log = self.product.effect_log
         self.manners = folder / "manners.json"
-        self.started: list[subprocess.Popen[bytes]] = []
         self.behave({})
 
     def behave(self, components: dict[str, object], latency: float = 0.0) -> None:
-        draft = self.folder / "draft.json"
+        draft = self.manners.with_suffix(".draft")
         draft.write_text(json.dumps({"latency": latency, "components": components}))
         draft.replace(self.manners)
 
     def start(self, *options: str, faults: str = "", lease: float = 1.2, drain: float = 20) -> subprocess.Popen[bytes]:
-        database = connection.settings_dict
-        url = "postgresql://{USER}@{HOST}:{PORT}/{NAME}".format(**database)
-        environment = os.environ | {
-            "FLOWSCHED_TESTING": "1",
-            "DATABASE_URL": url,
-            "FLOWSCHED_RUN_LEASE": str(lease),
-            "FLOWSCHED_DRAIN_TIMEOUT": str(drain),
-            "FLOWSCHED_RUN_BACKOFF_FIRST": "0.01",
-            "FLOWSCHED_RUN_BACKOFF_SECOND": "0.01",
-            "FLOWSCHED_EFFECT_LOG": str(self.log),
-            "FLOWSCHED_SIMULATED": str(self.manners),
-            "FLOWSCHED_FAULTS": faults,
-        }
-        with (self.folder / f"worker-{len(self.started)}.log").open("wb") as out:
-            process = subprocess.Popen(
-                [sys.executable, "manage.py", "run_worker", *options],
-                cwd=REPOSITORY,
-                env=environment,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        self.started.append(process)
-        return process
+        return self.product.start(
+            "run_worker",
+            *options,
+            faults=faults,
+            FLOWSCHED_RUN_LEASE=str(lease),
+            FLOWSCHED_DRAIN_TIMEOUT=str(drain),
+            FLOWSCHED_RUN_BACKOFF_FIRST="0.01",
+            FLOWSCHED_RUN_BACKOFF_SECOND="0.01",
+            FLOWSCHED_SIMULATED=str(self.manners),
+        )
 
     def applied(self) -> Counter[str]:
         """How often each key was applied."""
         return Counter(line["key"] for line in effects(self.log))
 
     def said(self, number: int = -1) -> str:
-        return (self.folder / f"worker-{number % len(self.started)}.log").read_text()
-
-    def end(self) -> None:
-        for process in self.started:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
+        number %= len(self.product.processes)
+        return (self.product.folder / f"run_worker-{number}.log").read_text()
 
 
 @pytest.fixture
 def workers(committed, tmp_path):
     fleet = Workers(tmp_path)
     yield fleet
-    fleet.end()
-    _until(_nobody_connected)
-
-
-def _nobody_connected() -> bool:
-    """A killed worker's sessions hold locks until the server notices."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            " AND backend_type = 'client backend'"
-        )
-        return bool(cursor.fetchone()[0] == 0)
+    fleet.product.stop()
 
 
 def _until(condition, what: str = "") -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > end:
-            pytest.fail(f"not within {PATIENCE} s: {what or condition}")
-        time.sleep(0.02)
+    wait_for(condition, PATIENCE, what or str(condition))
 
 
 def finished(*tasks: Task) -> bool:

@@ -77,7 +77,7 @@ class Command(FlowCommand):
 
     def _slow_down(self) -> None:
         """Say how the simulated components behave, unless somebody said so before."""
-        path = Path(settings.FLOWSCHED_SIMULATED)
+        path: Path = settings.FLOWSCHED_SIMULATED
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             components = {rack: {"latency": seconds} for rack, seconds in LATENCIES.items()}

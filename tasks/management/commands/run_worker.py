@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from django.conf import settings
@@ -40,7 +39,6 @@ class Command(FlowCommand):
         concurrency = options["concurrency"] or settings.FLOWSCHED_WORKER_CONCURRENCY
         if options["concurrency"] is not None and not 1 <= options["concurrency"] <= MAX_CONCURRENCY:
             raise InvalidInput(f"--concurrency must be between 1 and {MAX_CONCURRENCY}", field="concurrency")
-        _quieten()
         return Worker(concurrency=concurrency, once=options["once"]).run()
 
     def _status(self, *, as_json: bool) -> int:
@@ -89,11 +87,3 @@ def _plain(worker: ProcessStatus) -> dict[str, Any]:
         "started_at": process.started_at,
         "last_beat": process.last_beat,
     }
-
-
-def _quieten() -> None:
-    """Our lines to the terminal where nobody configured logging; the libraries' only when something is wrong."""
-    if not logging.getLogger().handlers:
-        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    logging.getLogger("procrastinate").setLevel(logging.WARNING)
-    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
