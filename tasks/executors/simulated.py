@@ -125,7 +125,7 @@ class SimulatedExecutor:
 
 
 class MannersFile:
-    """The file that FLOWSCHED_SIMULATED names, read again when it changes; none is fine, a broken one is reported and ignored."""
+    """The file FLOWSCHED_SIMULATED names, read again when it changes; none is fine, a broken one is reported."""
 
     def __init__(self) -> None:
         self._seen: tuple[Path, int, int] | None = None
