@@ -222,6 +222,9 @@ def test_scope_verbs():
     assert "2 added, 1 removed, 0 changed" in swapped.out
     assert run("scope", "remove", "nightly", "--rack", on[2].name, "--rack", str(on[3].id)).code == 0
     assert [scope["rack"] for scope in run("scope", "list", "nightly", "--json").json] == [on[1].name]
+    run("scope", "add", "nightly", "--rack", on[0].name)
+    by_id = run("scope", "list", "nightly", "--json").json[1]["scope_id"]
+    assert run("scope", "remove", "nightly", "--rack", by_id).code == 0
     last = run("scope", "remove", "nightly", "--rack", on[1].name)
     assert (last.code, "delete the schedule instead" in last.err) == (1, True)
     absent = run("scope", "remove", "nightly", "--rack", on[0].name)

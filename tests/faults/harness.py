@@ -15,10 +15,12 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 from django.db import connection
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+LOGIN = ("USER", "PASSWORD", "HOST", "PORT")
 LEASE = 2.0  # seconds: leases of the processes under test
 
 
@@ -117,14 +119,11 @@ def nobody_connected() -> bool:
 
 
 def database_url() -> str:
-    """The test's database as a URL a process can be given."""
+    """The test's database as a URL a process can be given; a socket's folder may hold blanks."""
     database = connection.settings_dict
-    host, port = database.get("HOST") or "", database.get("PORT") or ""
-    user, password = database.get("USER") or "", database.get("PASSWORD") or ""
+    user, password, host, port = (quote(str(database.get(part) or ""), safe="") for part in LOGIN)
     login = f"{user}:{password}@" if password else f"{user}@" if user else ""
-    if host.startswith("/"):
-        return f"postgres://{login}/{database['NAME']}?host={host}"
-    return f"postgres://{login}{host}{':' + str(port) if port else ''}/{database['NAME']}"
+    return f"postgres://{login}/{database['NAME']}?host={host}" + (f"&port={port}" if port else "")
 
 
 def query(sql: str, *values: object) -> list[tuple[object, ...]]:

@@ -12,7 +12,7 @@ from flowsched import clock
 from inventory.models import Component
 from schedules.models import TaskSchedule
 from tasks.models import Process, Task
-from tests.dispatcher.helpers import due_schedule, racks
+from tests.dispatcher.helpers import due_schedule, racks, session
 from tests.faults.harness import at_rest, check_invariants, killed, query, terminate, wait_for
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
@@ -71,6 +71,24 @@ def test_a_dispatcher_killed_in_any_phase_loses_and_doubles_nothing(product, fau
     assert Task.objects.filter(status="completed").count() == 6
     assert len({(e["key"], e["component"]) for e in product.effects() if e["applied"]}) == components
     assert {row.id for row in rows} == set(Firing.objects.values_list("schedule_id", flat=True))
+    check_invariants(product)
+
+
+def test_a_row_held_by_psql_is_skipped_and_fires_when_it_is_free(product):
+    """F-230, D-7: a real dispatcher fires the other one at once and does not wait for the held one."""
+    held, free = make_due(2)
+    product.dispatcher()
+    wait_for(Process.objects.exists, 20, "the dispatcher beats")
+    with session() as psql:
+        psql.execute("UPDATE task_schedule SET next_run_at = clock_timestamp() WHERE id = %s", [held.id])
+        psql.commit()
+        psql.execute("SELECT 1 FROM task_schedule WHERE id = %s FOR UPDATE", [held.id])
+        query("UPDATE task_schedule SET next_run_at = clock_timestamp() WHERE id = %s RETURNING id", free.id)
+        query("SELECT pg_notify('flowsched_schedules', '')")
+        wait_for(lambda: Firing.objects.filter(schedule_id=free.id, state="done").exists(), 20, "the free one fired")
+        held_fired_early = Firing.objects.filter(schedule_id=held.id).exists()
+    wait_for(lambda: Firing.objects.filter(schedule_id=held.id, state="done").exists(), 20, "the held one fired")
+    assert not held_fired_early
     check_invariants(product)
 
 

@@ -203,7 +203,8 @@ class Command(FlowCommand):
     def _scope_remove(self, options: dict[str, Any]) -> None:
         row = schedule_get(options["name"])
         reach = selectors.reach(row.id)  # racks that left the inventory too: their scopes stay until removed
-        by_word = {str(scope.rack_id): scope for scope in reach} | {scope.rack_name: scope for scope in reach}
+        by_word = {str(scope.rack_id): scope for scope in reach} | {str(scope.scope_id): scope for scope in reach}
+        by_word |= {scope.rack_name: scope for scope in reach}
         for rack in options["rack"]:
             if rack not in by_word:
                 raise NotFound(f"rack '{rack[:255]}' is not in the scopes of schedule '{row.name}'")
