@@ -10,6 +10,7 @@ from uuid import UUID
 from django.core.management.base import CommandParser
 
 from flowsched.errors import InvalidInput
+from inventory.identifiers import uuid_or_none
 from inventory.targets import ComponentTarget, DomainTarget, RackTarget, Target
 from schedules.durations import parse_duration, to_timedelta
 from tasks.operations import Operation, operation
@@ -120,6 +121,7 @@ def _add_scope(verbs: Subparsers) -> None:
 
 
 def _uuid(text: str) -> UUID:
+    """For argparse, which turns a ValueError into its own words."""
     return UUID(text)
 
 
@@ -138,18 +140,18 @@ def targets_from(options: dict[str, Any]) -> list[Target]:
 
 def _rack(text: str) -> RackTarget:
     name, types = _types(text)
-    found = as_uuid(name)
+    found = uuid_or_none(name)
     return RackTarget(id=found, name=None if found else name, component_types=types)
 
 
 def _domain(text: str) -> DomainTarget:
     name, types = _types(text)
-    found = as_uuid(name)
+    found = uuid_or_none(name)
     return DomainTarget(id=found, name=None if found else name, component_types=types)
 
 
 def _component(text: str) -> ComponentTarget:
-    found = as_uuid(text)
+    found = uuid_or_none(text)
     if found:
         return ComponentTarget(id=found)
     kind, separator, external_id = text.partition(":")
@@ -166,14 +168,6 @@ def _types(text: str) -> tuple[str, tuple[str, ...]]:
     if separator and not types:
         raise InvalidInput(f"'{text[:64]}' ends in '=': name component types, or leave it out", field="target_spec")
     return name, tuple(types.split(",")) if types else ()
-
-
-def as_uuid(text: str) -> UUID | None:
-    """The id that `text` is, or None."""
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 def timing_from(options: dict[str, Any]) -> tuple[str, str] | None:

@@ -29,6 +29,7 @@ from flowsched.db import notify
 from flowsched.errors import FlowschedError, InvalidInput, NotFound, PreconditionFailed, QueueFull
 from flowsched.faults import fault
 from schedules.models import TaskSchedule
+from schedules.rows import CHANNEL
 from schedules.template import template_load
 
 logger = logging.getLogger(__name__)
@@ -126,7 +127,7 @@ def trigger(*, schedule_id: UUID, by: Actor, now: datetime, request_id: UUID | N
             plan = _plan_trigger(row, key, by, now)
             [firing_id] = write_firings([plan], holder)
             advance([plan], now, actor=by.name)
-            notify("flowsched_schedules")
+            notify(CHANNEL)
             done.after = {"firing": firing_id, "due_at": plan.due_at.isoformat(), "scopes": len(plan.scopes)}
     if before is None:
         submit([firing_id], holder=holder, now=now, wait=True)

@@ -25,12 +25,12 @@ from dispatcher.retention import firings_forget
 from dispatcher.selectors import Peek, peek
 from flowsched import clock
 from flowsched.errors import FlowschedError
+from schedules.rows import CHANNEL
 from tasks.processes import process_beat, process_register, process_stop
 from tasks.services import lanes_sweep, tasks_expire
 
 logger = logging.getLogger(__name__)
 
-CHANNEL: Final = "flowsched_schedules"
 LEAST_PAUSE: Final = 0.1  # seconds between scans when the last one claimed nothing or failed: at most 10 a second
 HELD_PAUSE: Final = 0.5  # seconds between attempts at a locked rack
 BEAT_EVERY: Final = 5.0  # seconds between heartbeats

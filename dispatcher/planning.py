@@ -7,24 +7,20 @@ disabled by its own plan, so that it holds up nobody.
 from __future__ import annotations
 
 import logging
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
-
-from django.conf import settings
 
 from dispatcher.records import FiringPlan, Reason, ScopePlan, tick_key, utc_seconds
 from flowsched.actor import SYSTEM
 from flowsched.errors import InvalidInput
 from schedules.models import TaskSchedule
+from schedules.specs import spec_of
 from schedules.template import template_load
-from schedules.timing import Spec
 from scopes.filters import filter_parse
 from tasks.states import ACTIVE
 
 logger = logging.getLogger(__name__)
-
-_ANY = timedelta(microseconds=1)  # the floor is for people who type an interval: raising it must not stop what runs
 
 
 def plan_tick(row: TaskSchedule, scopes: list[dict[str, Any]], busy: set[UUID], now: datetime) -> FiringPlan:
@@ -77,8 +73,7 @@ def new_plan(row: TaskSchedule, *, now: datetime, cause: str, due_at: datetime, 
 
 def set_advance(plan: FiringPlan, row: TaskSchedule, now: datetime) -> None:
     """Where the schedule goes from here. Raises InvalidInput when its timing cannot be read."""
-    spec = Spec.parse(row.spec_type, row.spec, row.timezone, dst=settings.FLOWSCHED_CRON_DST, min_interval=_ANY)
-    ahead = spec.after_fire(now)
+    ahead = spec_of(row).after_fire(now)
     plan.next_run_at = ahead.next_run_at
     if not ahead.enabled_after:
         plan.enabled, plan.disabled_kind = False, "consumed"

@@ -8,8 +8,6 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.conf import settings
-
 from audit.models import AuditEntry
 from dispatcher.models import Firing, FiringScope
 from dispatcher.selectors import Reach
@@ -17,8 +15,8 @@ from flowsched.cli import show
 from flowsched.errors import InvalidInput
 from schedules.durations import format_duration, to_nanoseconds
 from schedules.models import TaskSchedule
+from schedules.specs import spec_of
 from schedules.template import summary
-from schedules.timing import Spec
 from tasks.models import Task
 
 SCHEDULE_COLUMNS = ["name", "timing", "operation", "overlap", "state", "next run", "last run"]
@@ -188,7 +186,7 @@ def _short(value: Any) -> str:
 def next_runs(row: TaskSchedule, count: int, now: datetime) -> list[datetime]:
     """The next `count` times this schedule runs, or would run if it were resumed now. Empty when it never does."""
     try:
-        spec = Spec.parse(row.spec_type, row.spec, row.timezone, dst=settings.FLOWSCHED_CRON_DST)
+        spec = spec_of(row)
     except InvalidInput:
         return []
     if row.spec_type == TaskSchedule.SpecType.ONE_TIME:

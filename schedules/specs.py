@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.conf import settings
 
 from schedules.models import TaskSchedule
@@ -16,5 +18,14 @@ def spec_parse(spec_type: str, spec: str, timezone: str) -> Spec:
 
 
 def spec_of(schedule: TaskSchedule) -> Spec:
-    """Read the spec of a stored schedule. Raises InvalidInput if it cannot be read any more."""
-    return spec_parse(schedule.spec_type, schedule.spec, schedule.timezone)
+    """Read the spec of a stored schedule. Raises InvalidInput if it cannot be read any more.
+
+    The minimum interval is for people who type one: raising it must not stop what runs.
+    """
+    return Spec.parse(
+        schedule.spec_type,
+        schedule.spec,
+        schedule.timezone,
+        dst=settings.FLOWSCHED_CRON_DST,
+        min_interval=timedelta(microseconds=1),
+    )

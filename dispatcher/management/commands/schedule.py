@@ -13,6 +13,7 @@ from flowsched import clock
 from flowsched.actor import Actor
 from flowsched.cli import REFUSED, FlowCommand, show
 from flowsched.errors import InvalidInput, NotFound
+from inventory.identifiers import uuid_or_none
 from inventory.selectors import rack_get
 from schedules.changes import UNSET, ScheduleChanges, schedule_update
 from schedules.models import TaskSchedule
@@ -241,4 +242,4 @@ def _id_of(name: str) -> Any:
     try:
         return schedule_get(name).id
     except (NotFound, InvalidInput):
-        return arguments.as_uuid(name)
+        return uuid_or_none(name)
