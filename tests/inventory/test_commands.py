@@ -12,11 +12,11 @@ from types import SimpleNamespace
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
 
 from inventory.management.commands import import_racks
 from inventory.models import Component, Rack
 from tests.factories import DomainFactory, RackFactory
+from tests.faults.harness import database_url
 from tests.inventory.conftest import EXAMPLE
 
 pytestmark = pytest.mark.django_db
@@ -182,14 +182,11 @@ def test_names_that_no_database_holds_are_wrong_usage(words):
 @pytest.mark.process
 @pytest.mark.django_db(transaction=True)
 def test_exit_codes_of_real_processes(tmp_path):
-    settings = connection.settings_dict
-    url = "postgres://{USER}:{PASSWORD}@{HOST}:{PORT}/{NAME}".format(**settings)
-
     def process(*words):
         return subprocess.run(
             [sys.executable, "manage.py", *words],
             cwd=ROOT,
-            env={**os.environ, "DATABASE_URL": url, "FLOWSCHED_TESTING": "1"},
+            env={**os.environ, "DATABASE_URL": database_url(), "FLOWSCHED_TESTING": "1"},
             capture_output=True,
             text=True,
             timeout=60,
