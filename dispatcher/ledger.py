@@ -12,10 +12,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
 from psycopg.types.json import Jsonb
 
 from dispatcher.records import FiringPlan, Holder, scope_key
+from flowsched import db
 from flowsched.actor import SYSTEM
 from scopes.models import TaskScheduleScope
 
@@ -90,7 +90,7 @@ def scopes_of(schedule_ids: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:
 
 def busy_scopes(schedule_ids: Sequence[UUID]) -> set[UUID]:
     """Scopes that an open firing still owes a task, or gave one that is active: last_task_id lags behind them."""
-    with connection.cursor() as cursor:
+    with db.bound_cursor() as cursor:
         cursor.execute(_BUSY_THROUGH_OPEN_FIRING, [list(schedule_ids)])
         return {row[0] for row in cursor.fetchall()}
 
@@ -116,7 +116,7 @@ def write_firings(plans: Sequence[FiringPlan], holder: Holder) -> list[int]:
         "reason": [p.failed or p.reason for p in plans],
         "failed_count": [len(p.scopes) if p.failed else 0 for p in plans],
     }
-    with connection.cursor() as cursor:
+    with db.bound_cursor() as cursor:
         cursor.execute(_INSERT_FIRINGS, columns | {"owner": holder.owner, "token": holder.token, "lease": holder.lease})
         ids = {row[1]: row[0] for row in cursor.fetchall()}
     written = [plan for plan in plans if plan.key in ids]
@@ -131,7 +131,7 @@ def _write_scopes(plans: Sequence[FiringPlan], ids: dict[UUID, int]) -> None:
     pairs = [(ids[plan.key], plan.key, scope) for plan in plans for scope in plan.scopes]
     if not pairs:
         return
-    with connection.cursor() as cursor:
+    with db.bound_cursor() as cursor:
         cursor.execute(
             _INSERT_SCOPES,
             {
@@ -153,7 +153,7 @@ def _write_scopes(plans: Sequence[FiringPlan], ids: dict[UUID, int]) -> None:
 
 def advance(plans: Sequence[FiringPlan], now: datetime, *, actor: str = SYSTEM.name) -> None:
     """Move the schedules on in one statement. The caller holds their rows."""
-    with connection.cursor() as cursor:
+    with db.bound_cursor() as cursor:
         cursor.execute(
             _ADVANCE,
             {

@@ -19,6 +19,7 @@ from uuid import UUID
 from django.db import DatabaseError, connection, transaction
 
 from dispatcher.records import Holder, Reason, utc_seconds
+from flowsched import db
 from flowsched.db import is_busy, retried
 from flowsched.errors import Busy, FlowschedError, Unavailable
 from flowsched.faults import fault
@@ -89,7 +90,7 @@ def submit(firing_ids: Sequence[int], *, holder: Holder, now: datetime, wait: bo
     """
     if not firing_ids:
         return []
-    with connection.cursor() as cursor:
+    with db.bound_cursor() as cursor:
         cursor.execute(_PENDING, [list(firing_ids), holder.token])
         pending = [row[0] for row in cursor.fetchall()]
     job = _Job(_headers(firing_ids) if pending else {}, holder, now, wait)
@@ -97,7 +98,7 @@ def submit(firing_ids: Sequence[int], *, holder: Holder, now: datetime, wait: bo
     for start in range(0, len(pending), CHUNK):
         chunk = pending[start : start + CHUNK]
         try:
-            locked += _submit_chunk(chunk, job)
+            locked += _submit_chunk(chunk, job, renewed=start + CHUNK < len(pending))
         except (DatabaseError, FlowschedError, ValueError, TypeError, KeyError) as error:
             _reraise_if_lost(error)
             logger.exception("a chunk of %d scopes failed; going one by one", len(chunk))
@@ -113,9 +114,10 @@ def _reraise_if_lost(error: Exception) -> None:
 
 
 @retried
-def _submit_chunk(chunk: Sequence[int], job: _Job) -> list[int]:
+def _submit_chunk(chunk: Sequence[int], job: _Job, *, renewed: bool = False) -> list[int]:
+    """One transaction. The lease is renewed where more is to come: after the last chunk the firing is closed."""
     with transaction.atomic():
-        with connection.cursor() as cursor:
+        with db.bound_cursor() as cursor:
             cursor.execute(_LOCK_CHUNK, [list(chunk), job.holder.token])
             rows = {row[0]: row for row in cursor.fetchall()}
         ordered = [rows[scope_id] for scope_id in chunk if scope_id in rows]
@@ -129,7 +131,8 @@ def _submit_chunk(chunk: Sequence[int], job: _Job) -> list[int]:
                 if outcome.state != "locked"
             ]
         )
-        renew(list(job.headers), job.holder)
+        if renewed or any(outcome.state == "locked" for outcome in outcomes):
+            renew(list(job.headers), job.holder)
         fault("submit.before_commit")
     return [scope_id for scope_id, outcome in settled if outcome.state == "locked"]
 
@@ -156,7 +159,7 @@ def _submit_one_by_one(chunk: Sequence[int], job: _Job) -> list[int]:
 
 
 def _headers(firing_ids: Sequence[int]) -> dict[int, _Header]:
-    with connection.cursor() as cursor:
+    with db.bound_cursor() as cursor:
         cursor.execute(
             """
             SELECT id, schedule_id, schedule_name, fired_at, conflict_strategy, queue_timeout, operation_template::text
@@ -225,14 +228,14 @@ def _write_outcomes(settled: Sequence[tuple[int, str, str, str, UUID | None]]) -
     """(FiringScope, state, reason code, reason, task) each; only rows that are still pending change."""
     if not settled:
         return
-    with connection.cursor() as cursor:
+    with db.bound_cursor() as cursor:
         cursor.execute(_OUTCOMES, [list(column) for column in zip(*settled, strict=True)])
 
 
 @retried
 def fail_scopes(scope_ids: Sequence[int], code: str, reason: str, holder: Holder, *, state: str = "failed") -> int:
     """Give these pending FiringScopes an outcome without a task, if their firing is still ours. Returns how many."""
-    with transaction.atomic(), connection.cursor() as cursor:
+    with transaction.atomic(), db.bound_cursor() as cursor:
         cursor.execute(_LOCK_CHUNK, [list(scope_ids), holder.token])
         rows = cursor.fetchall()
         _write_outcomes([(row[0], state, code, reason, None) for row in rows])
@@ -242,5 +245,5 @@ def fail_scopes(scope_ids: Sequence[int], code: str, reason: str, holder: Holder
 def renew(firing_ids: Sequence[int], holder: Holder) -> None:
     """Keep the lease: called after each chunk, so that only a dead or stuck process loses it."""
     values: list[Any] = [holder.lease, list(firing_ids), holder.token]
-    with connection.cursor() as cursor:
+    with db.bound_cursor() as cursor:
         cursor.execute(_RENEW, values)

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from dispatcher.records import Holder
+from flowsched import db
 from flowsched.db import retried
 from flowsched.faults import fault
 
@@ -78,7 +79,7 @@ def write_back(firing_ids: Sequence[int], *, holder: Holder, now: datetime) -> i
     if not firing_ids:
         return 0
     fault("writeback.before")
-    with transaction.atomic(), connection.cursor() as cursor:
+    with transaction.atomic(), db.bound_cursor() as cursor:
         cursor.execute(_LOCK_FIRINGS, [list(firing_ids), holder.token])
         ours = [row[0] for row in cursor.fetchall()]
         if not ours:

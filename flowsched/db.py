@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
+import psycopg
 from django.db import IntegrityError, InterfaceError, InternalError, OperationalError, connection, connections
 
 from flowsched.errors import Busy, Unavailable
@@ -72,6 +73,17 @@ def retried(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
 
     return run
+
+
+def bound_cursor() -> Any:
+    """A cursor of Django's connection whose values travel beside the statement instead of being written into it.
+
+    For the statements that a firing repeats with arrays of hundreds of values: quoting those in Python, and parsing
+    them in the server, costs more than the statement. Errors and query logs are Django's as with `connection.cursor()`.
+    """
+    connection.ensure_connection()
+    with connection.wrap_database_errors:
+        return connection._prepare_cursor(psycopg.Cursor(connection.connection))  # noqa: SLF001  what cursor() calls
 
 
 def is_busy(error: BaseException) -> bool:

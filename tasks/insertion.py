@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
 
+from flowsched import db
 from tasks.states import TaskStatus
 
 if TYPE_CHECKING:
@@ -100,14 +100,14 @@ def tasks_insert(rows: Sequence[NewTask], *, now: datetime) -> set[UUID]:
         [None if row.components is None else _array(row.components) for row in rows],
         _array([row.required for row in rows]),
     ]
-    with connection.cursor() as cursor:
+    with db.bound_cursor() as cursor:
         cursor.execute(_INSERT, params)
         return {row[0] for row in cursor.fetchall()}
 
 
 def keys_known(keys: Sequence[UUID]) -> dict[UUID, tuple[UUID, UUID]]:
     """Of these idempotency keys those that made a task, each with the task's id and lane."""
-    with connection.cursor() as cursor:
+    with db.bound_cursor() as cursor:
         cursor.execute(
             "SELECT idempotency_key, id, lane FROM task WHERE idempotency_key = ANY(%s::uuid[])", [list(keys)]
         )
