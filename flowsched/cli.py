@@ -67,7 +67,7 @@ class FlowCommand(BaseCommand):
             return
         cells = [[show(cell) for cell in row] for row in rows]
         widths = [max(len(line[i]) for line in [list(headers), *cells]) for i in range(len(headers))]
-        for line in [[h.upper() for h in headers], *cells]:
+        for line in [[h.upper() if h.islower() else h for h in headers], *cells]:
             self.stdout.write("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 

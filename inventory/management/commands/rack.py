@@ -68,7 +68,7 @@ class Command(FlowCommand):
         if json:
             self.print_json(_full(row) | {"components": [_component(c) for c in components]})
             return
-        self.print_table(["rack", row.name], [[k, v] for k, v in _full(row).items() if k != "name"], empty="")
+        self.print_table(["rack", ""], [[k.replace("_", " "), v] for k, v in _full(row).items()], empty="")
         self.stdout.write("")
         columns = ["type", "name", "power_state", "firmware_version", "slot_id", "external_id", "id", "bmcs"]
         cells = [{**_component(c), "bmcs": len(c.bmcs.all())} for c in components]
