@@ -3,8 +3,8 @@
 10,000 schedules of one rack each (half of them cron), then 200 schedules of 50 racks each, all due at once, on racks
 of 35 components; fired by one dispatcher, then two, in batches of 10 and of 100; beside a bare psycopg loop that
 writes the same rows in batches of the same size (bench/bare.py). Measured from the moment all are due to the commit of
-the last firing; lag is per schedule, from due to its batch's commit. Tables are warmed by one untimed round and analysed. Last:
-what a dispatcher costs that has 100,000 schedules and nothing to do.
+the last firing; lag is per schedule, from due to its batch's commit. Tables are warmed by one untimed round and
+analysed. Last: what a dispatcher costs that has 100,000 schedules and nothing to do.
 """
 
 from __future__ import annotations

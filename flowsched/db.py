@@ -81,9 +81,10 @@ def bound_cursor() -> Any:
     For the statements that a firing repeats with arrays of hundreds of values: quoting those in Python, and parsing
     them in the server, costs more than the statement. Errors and query logs are Django's as with `connection.cursor()`.
     """
-    connection.ensure_connection()
-    with connection.wrap_database_errors:
-        return connection._prepare_cursor(psycopg.Cursor(connection.connection))  # noqa: SLF001  what cursor() calls
+    django: Any = connection
+    django.ensure_connection()
+    with django.wrap_database_errors:
+        return django._prepare_cursor(psycopg.Cursor(django.connection))  # noqa: SLF001  what cursor() calls
 
 
 def is_busy(error: BaseException) -> bool:
