@@ -4,6 +4,9 @@ If the process dies between chunks, the scopes done have task, job and outcome, 
 whoever takes the firing over goes on with those: the outcome and the task are one commit. Chunks follow the racks'
 ids over the whole batch, so that two dispatchers take their locks in the same order. A rack that someone else has
 locked stays pending and is tried again later; it delays no other.
+
+A hold that begins between two chunks stops the rest: the firings that still owe something are put down, without an
+owner, for whoever takes them up at the release. That is no takeover, since nobody died.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from flowsched.faults import fault
 from schedules.template import Template, template_load
 from scopes.filters import filter_parse
 from tasks.admission import Outcome, Submission, tasks_admit
+from tasks.hold import Held
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +55,12 @@ UPDATE firing_scope fs
    SET state = o.state, reason_code = o.code, reason = o.reason, task_id = o.task_id
   FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::text[], %s::uuid[]) AS o(id, state, code, reason, task_id)
  WHERE fs.id = o.id AND fs.state = 'pending'
+"""
+
+_PUT_DOWN = """
+UPDATE firing f SET lease_owner = '', lease_token = NULL, lease_until = clock_timestamp()
+ WHERE f.id = ANY(%s) AND f.lease_token = %s AND f.closed_at IS NULL
+   AND EXISTS (SELECT 1 FROM firing_scope fs WHERE fs.firing_id = f.id AND fs.state = 'pending')
 """
 
 _RENEW = """
@@ -85,7 +95,8 @@ class _Job:
 def submit(firing_ids: Sequence[int], *, holder: Holder, now: datetime, wait: bool = False) -> list[int]:
     """Submit what these firings still owe. Returns the FiringScopes left pending because their rack is locked.
 
-    With `wait` a locked rack is waited for, up to the connection's lock timeout, and then failed.
+    With `wait` a locked rack is waited for, up to the connection's lock timeout, and then failed; and a hold that began
+    meanwhile is raised as Held, where otherwise it puts the firings down.
     """
     if not firing_ids:
         return []
@@ -97,13 +108,27 @@ def submit(firing_ids: Sequence[int], *, holder: Holder, now: datetime, wait: bo
     for start in range(0, len(pending), CHUNK):
         chunk = pending[start : start + CHUNK]
         try:
-            locked += _submit_chunk(chunk, job)
-        except (DatabaseError, FlowschedError, ValueError, TypeError, KeyError) as error:
-            _reraise_if_lost(error)
-            logger.exception("a chunk of %d scopes failed; going one by one", len(chunk))
-            locked += _submit_one_by_one(chunk, job)
+            locked += _submit_or_go_one_by_one(chunk, job)
+        except Held as held:
+            if wait:
+                raise
+            put_down(firing_ids, holder)
+            logger.info("%d scopes stay pending: %s", len(pending) - start, held)
+            return []
         fault("submit.between_chunks")
     return locked
+
+
+def _submit_or_go_one_by_one(chunk: Sequence[int], job: _Job) -> list[int]:
+    """A chunk, or what is in it, so that one bad row fails alone. Raises Held."""
+    try:
+        return _submit_chunk(chunk, job)
+    except Held:
+        raise
+    except (DatabaseError, FlowschedError, ValueError, TypeError, KeyError) as error:
+        _reraise_if_lost(error)
+        logger.exception("a chunk of %d scopes failed; going one by one", len(chunk))
+        return _submit_one_by_one(chunk, job)
 
 
 def _reraise_if_lost(error: Exception) -> None:
@@ -139,6 +164,8 @@ def _submit_one_by_one(chunk: Sequence[int], job: _Job) -> list[int]:
     for scope_id in chunk:
         try:
             locked += _submit_chunk([scope_id], job)
+        except Held:
+            raise
         except Busy:
             if job.wait:
                 fail_scopes([scope_id], Reason.RACK_LOCKED, "another session held this rack too long", job.holder)
@@ -237,6 +264,12 @@ def fail_scopes(scope_ids: Sequence[int], code: str, reason: str, holder: Holder
         rows = cursor.fetchall()
         _write_outcomes([(row[0], state, code, reason, None) for row in rows])
     return len(rows)
+
+
+def put_down(firing_ids: Sequence[int], holder: Holder) -> None:
+    """Give up those of our firings that still owe something, because of a hold: whoever takes one up counts nothing."""
+    with connection.cursor() as cursor:
+        cursor.execute(_PUT_DOWN, [list(firing_ids), holder.token])
 
 
 def renew(firing_ids: Sequence[int], holder: Holder) -> None:

@@ -101,7 +101,9 @@ def run_begin(*, task_id: UUID, owner: str, executor: str, now: datetime) -> Run
     """
     token = uuid4()
     with transaction.atomic():
-        if hold_gate() is None and task_move(task_id, TaskStatus.RUNNING, now=now, message="Running", from_=[TaskStatus.PENDING]):
+        if hold_gate() is None and task_move(
+            task_id, TaskStatus.RUNNING, now=now, message="Running", from_=[TaskStatus.PENDING]
+        ):
             _run_create(task_id, owner=owner, token=token, executor=executor, now=now)
         elif not _run_take_over(task_id, owner=owner, token=token):
             return None

@@ -5,25 +5,30 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('tasks', '0003_run_lease_token'),
+        ("tasks", "0003_run_lease_token"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Hold',
+            name="Hold",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('reason', models.TextField()),
-                ('held_by', models.CharField(max_length=255)),
-                ('held_at', models.DateTimeField()),
-                ('released_by', models.CharField(blank=True, default='', max_length=255)),
-                ('released_at', models.DateTimeField(blank=True, null=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("reason", models.TextField()),
+                ("held_by", models.CharField(max_length=255)),
+                ("held_at", models.DateTimeField()),
+                ("released_by", models.CharField(blank=True, default="", max_length=255)),
+                ("released_at", models.DateTimeField(blank=True, null=True)),
             ],
             options={
-                'db_table': 'hold',
-                'constraints': [models.UniqueConstraint(django.db.models.lookups.IsNull(models.F('released_at'), True), condition=models.Q(('released_at__isnull', True)), name='hold_one_open')],
+                "db_table": "hold",
+                "constraints": [
+                    models.UniqueConstraint(
+                        django.db.models.lookups.IsNull(models.F("released_at"), True),
+                        condition=models.Q(("released_at__isnull", True)),
+                        name="hold_one_open",
+                    )
+                ],
             },
         ),
     ]
