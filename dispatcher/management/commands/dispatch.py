@@ -61,8 +61,8 @@ class Command(FlowCommand):
         assert hold.released_at is not None
         self.stdout.write(
             f"Released after {span(hold.released_at - hold.held_at)}. Schedules that came due fire now or are missed, "
-            f"as their grace says; {result.started} pending tasks begin, {result.waiting} waiting tasks got the time of "
-            f"the hold on top, {result.promoted} of them leave their queues."
+            f"as their grace says. {result.started} pending tasks begin; {result.waiting} waiting tasks got the time "
+            f"of the hold on top, {result.promoted} of them leave their queues."
         )
 
     def _status(self, options: dict[str, Any]) -> None:
