@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from audit.models import AuditEntry
 from dispatcher import claim as claim_module
 from dispatcher import firing
+from dispatcher import loop as loop_module
 from dispatcher import submit as submit_module
 from dispatcher.claim import claim
 from dispatcher.loop import Loop
@@ -380,8 +381,14 @@ def test_after_hold_returned_nothing_appears_and_at_the_release_everything_fires
     assert not Firing.objects.filter(takeovers__gt=0).exists()
 
 
+@pytest.fixture
+def slow_beat(monkeypatch):
+    """The loop wakes for its heartbeat too: not in these tests."""
+    monkeypatch.setattr(loop_module, "BEAT_EVERY", 60.0)
+
+
 @pytest.mark.django_db(transaction=True)
-def test_a_release_wakes_the_loop_at_once(running):  # noqa: F811  the fixture
+def test_a_hold_and_a_release_wake_the_loop_at_once(slow_beat, running):  # noqa: F811  the fixture
     """Its poll is a minute: only the NOTIFY can wake it. Scans are seen while it is held."""
     hold(now=clock.now())
     assert wait_for(lambda: running.on_hold)

@@ -204,6 +204,20 @@ def test_a_hold_between_two_chunks_refuses_the_racks_that_are_left(monkeypatch):
     assert Task.objects.count() == 2
 
 
+def test_a_hold_that_begins_while_a_locked_rack_is_waited_for_refuses_that_rack(monkeypatch):
+    real, racks = submission._chunk, [make_rack(f"r{n}") for n in range(2)]
+
+    def chunk(chunk, request):
+        first, second = chunk
+        outcomes = [*real([first], request), submission._locked(second)]
+        hold()
+        return outcomes
+
+    monkeypatch.setattr(submission, "_chunk", chunk)
+    assert sorted(o.reason_code for o in submit(*racks)) == ["", "held"]
+    assert Task.objects.count() == 1
+
+
 def test_admission_itself_refuses():
     """Whoever calls it: nothing is written."""
     hold()
@@ -254,6 +268,16 @@ def test_nobody_s_time_runs_out_and_the_hold_is_added_to_it():
     assert tasks_expire(now=later + timedelta(minutes=6)) == 0
     assert tasks_expire(now=later + timedelta(minutes=6, microseconds=1)) == 1
     assert status(waiting) == "terminated"
+
+
+def test_the_chores_look_at_no_lane_while_held():
+    """However many wait beyond their time: one query a round."""
+    two_in_a_row(SECOND)
+    hold()
+    for chore in (tasks_expire, lanes_sweep):
+        with CaptureQueriesContext(connection) as captured:
+            assert chore(now=NOW + HOUR) == 0
+        assert len(captured) == 1
 
 
 def test_time_that_was_over_before_the_hold_stays_over():
