@@ -244,7 +244,7 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize(("command", "words", "default", "most"), PAGES, ids=lambda value: str(value))
+@pytest.mark.parametrize(("command", "words", "default", "most"), PAGES, ids=str)
 def test_a_page_has_a_limit(command, words, default, most):
     make_schedule("s")
     codes = {limit: run(*words, "--limit", str(limit), command=command).code for limit in (0, 1, most, most + 1)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import uuid
 from datetime import timedelta
 
@@ -12,12 +11,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from audit.models import AuditEntry
-from dispatcher import claim as claim_module
 from dispatcher import firing
-from dispatcher import loop as loop_module
 from dispatcher import submit as submit_module
 from dispatcher.claim import claim
-from dispatcher.loop import Loop
 from dispatcher.models import Firing, FiringScope
 from dispatcher.recover import MAX_TAKEOVERS, recover
 from dispatcher.submit import submit
@@ -26,7 +22,7 @@ from flowsched.errors import PreconditionFailed
 from schedules.models import TaskSchedule
 from tasks.hold import Held
 from tasks.holding import hold_release, hold_set
-from tasks.models import Hold, Task
+from tasks.models import Task
 from tests.dispatcher.helpers import (
     BY,
     NOW,
@@ -34,13 +30,12 @@ from tests.dispatcher.helpers import (
     finish_tasks,
     firing_of,
     holder,
-    in_thread,
     outcomes,
     racks,
     row_held,
 )
 from tests.dispatcher.test_claim import queries
-from tests.dispatcher.test_loop import loop, running, wait_for  # noqa: F401  a fixture
+from tests.dispatcher.test_loop import loop
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -310,94 +305,6 @@ def test_a_trigger_overtaken_by_a_hold_leaves_nothing_for_later(monkeypatch):
     expire_leases()
     loop().run_once(NOW)
     assert not Task.objects.exists()
-
-
-# Races, on connections of their own ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("module", "place"), [(claim_module, "claim.before_commit"), (submit_module, "submit.before_commit")]
-)
-@pytest.mark.django_db(transaction=True)
-def test_a_hold_returns_only_when_what_passed_the_gate_has_committed(monkeypatch, module, place):
-    """A claim, a chunk in flight: the hold waits for it, and what follows it is stopped."""
-    now = clock.now()
-    row = due_schedule("nightly", racks(1), now=now)
-    reached, go_on, order = threading.Event(), threading.Event(), []
-
-    def stop_here(name: str) -> None:
-        if name == place:
-            reached.set()
-            assert go_on.wait(20)
-            order.append("committing")
-
-    monkeypatch.setattr(module, "fault", stop_here)
-    firing_thread = in_thread(lambda: firing.fire_due(clock.now(), 10, holder=holder()))
-    assert reached.wait(20)
-    holding = in_thread(lambda: (hold(now=clock.now()), order.append("held")))
-    assert wait_for(Hold.objects.exists)
-    assert wait_for(lambda: waits_for_advisory_lock(holding))
-    assert order == []
-    go_on.set()
-    holding.join(20)
-    firing_thread.join(20)
-    assert order == ["committing", "held"]
-    assert outcomes(row) == [("pending", "") if module is claim_module else ("submitted", "")]
-
-
-def waits_for_advisory_lock(thread: threading.Thread) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
-        return thread.is_alive() and cursor.fetchone()[0] > 0
-
-
-@pytest.mark.django_db(transaction=True)
-def test_after_hold_returned_nothing_appears_and_at_the_release_everything_fires_once():
-    """Two dispatchers in full swing, held in the middle, five times."""
-    rows = [due_schedule(f"s{n}", racks(1, components=1), now=clock.now()) for n in range(60)]
-    stop = threading.Event()
-
-    def dispatch() -> None:
-        one = Loop(batch_size=1, poll_interval=1)
-        while not stop.is_set():
-            one.run_once()
-
-    threads = [in_thread(dispatch) for _ in range(2)]
-    try:
-        for share in (5, 15, 25, 35, 45):
-            assert wait_for(lambda share=share: Firing.objects.count() >= share)
-            hold(now=clock.now())
-            counts = Firing.objects.count(), Task.objects.count()
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_sleep(0.1)")
-            assert (Firing.objects.count(), Task.objects.count()) == counts
-            release(clock.now())
-        assert wait_for(lambda: Firing.objects.filter(state="done").count() == 60)
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join(20)
-    assert [outcomes(row) for row in rows] == [[("submitted", "")]] * 60
-    assert not Firing.objects.filter(takeovers__gt=0).exists()
-
-
-@pytest.fixture
-def slow_beat(monkeypatch):
-    """The loop wakes for its heartbeat too: not in these tests."""
-    monkeypatch.setattr(loop_module, "BEAT_EVERY", 60.0)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_hold_and_a_release_wake_the_loop_at_once(slow_beat, running):  # noqa: F811  the fixture
-    """Its poll is a minute: only the NOTIFY can wake it. Scans are seen while it is held."""
-    hold(now=clock.now())
-    assert wait_for(lambda: running.on_hold)
-    seen = running.scans
-    row = due_schedule("new", racks(1), at="2026-01-01T00:00:00Z")
-    assert wait_for(lambda: running.scans > seen)
-    assert outcomes(row) == []
-    release(clock.now())
-    assert wait_for(lambda: outcomes(row) == [("submitted", "")], 3.0)
 
 
 def test_finished_firings_are_closed_while_held():
