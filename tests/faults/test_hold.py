@@ -61,7 +61,7 @@ def test_held_made_due_nothing_happens_released_everything_fires_once(product):
     wait_for(lambda: Process.objects.filter(kind="worker").exists(), PATIENCE, "the worker beats")
     wait_for(
         lambda: not query("SELECT 1 FROM procrastinate_jobs WHERE status IN ('todo', 'doing')"),
-        20,
+        PATIENCE,
         "the job is dropped",
     )
     release()  # every schedule is due
