@@ -1,9 +1,9 @@
 """Phase 1: lock what is due, decide, write it down and advance, in one transaction.
 
 If the process dies in here nothing is visible: the transaction rolls back and the schedules are still due. Once it
-has committed, the firing is owed: whoever finds its lease run out finishes it (recover.py). Six statements for any
-number of schedules (ledger.py); a row that cannot be decoded is disabled with the reason and holds up nobody
-(planning.py).
+has committed, the firing is owed: whoever finds its lease run out finishes it (recover.py). Seven statements for any
+number of schedules, six of them in ledger.py; the first asks whether a hold is on. A row that cannot be decoded is
+disabled with the reason and holds up nobody (planning.py).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from flowsched.actor import SYSTEM
 from flowsched.db import is_busy
 from flowsched.faults import fault
 from schedules.models import TaskSchedule
+from tasks.hold import hold_gate
 
 logger = logging.getLogger(__name__)
 
@@ -28,8 +29,9 @@ logger = logging.getLogger(__name__)
 def claim(now: datetime, limit: int, *, holder: Holder) -> tuple[int, list[int]]:
     """Claim up to `limit` schedules due at `now`. Returns how many rows were taken and the open firings' ids.
 
-    Rows that someone else holds are passed over. A batch that the database refuses is repeated row by row, and the
-    row at fault is disabled. Raises what flowsched.db.translate turns into Busy and Unavailable.
+    Rows that someone else holds are passed over; while a hold is on nothing is claimed. A batch that the database
+    refuses is repeated row by row, and the row at fault is disabled. Raises what flowsched.db.translate turns into Busy
+    and Unavailable.
     """
     try:
         return _claim_batch(now, limit, holder)
@@ -42,6 +44,8 @@ def claim(now: datetime, limit: int, *, holder: Holder) -> tuple[int, list[int]]
 
 def _claim_batch(now: datetime, limit: int, holder: Holder, only: UUID | None = None) -> tuple[int, list[int]]:
     with transaction.atomic():
+        if hold_gate() is not None:
+            return 0, []
         due = TaskSchedule.objects.filter(enabled=True, next_run_at__lte=now)
         if only is not None:
             due = due.filter(id=only)

@@ -31,6 +31,7 @@ from flowsched.faults import fault
 from schedules.models import TaskSchedule
 from schedules.rows import CHANNEL
 from schedules.template import template_load
+from tasks.hold import Held, hold_refuse, last_release
 
 logger = logging.getLogger(__name__)
 
@@ -90,14 +91,16 @@ def fire_due(now: datetime, limit: int, *, holder: Holder) -> Fired:
 def resume_held(firing_ids: Sequence[int], *, holder: Holder, now: datetime) -> list[int]:
     """Try again the firings left open because of a locked rack. Returns those still open.
 
-    A rack that stays locked longer than FLOWSCHED_RACK_LOCK_PATIENCE after the firing gets the outcome failed.
+    A rack that stays locked longer than FLOWSCHED_RACK_LOCK_PATIENCE after the firing, or after the last hold ended,
+    gets the outcome failed.
     """
     locked = submit(firing_ids, holder=holder, now=now)
     if locked:
         patience = settings.FLOWSCHED_RACK_LOCK_PATIENCE
         late = FiringScope.objects.filter(id__in=locked, firing__fired_at__lt=now - patience)
         ids = list(late.values_list("id", flat=True))
-        if ids:
+        released = last_release() if ids else None
+        if ids and (released is None or released < now - patience):
             reason = f"another session held this rack's row for more than {patience.total_seconds():.0f} s"
             fail_scopes(ids, Reason.RACK_LOCKED, reason, holder)
     write_back(firing_ids, holder=holder, now=now)
@@ -108,9 +111,9 @@ def trigger(*, schedule_id: UUID, by: Actor, now: datetime, request_id: UUID | N
     """Fire a schedule by hand, whatever its time, enabled state and overlap policy (D-13, F-150…F-156).
 
     The same `request_id` again answers the first result and fires nothing. A tick that was due and unclaimed is
-    taken along: the firing names it and no automatic one follows. Raises NotFound; PreconditionFailed for a consumed
-    one-time schedule or an unreadable one; PreconditionFailed or QueueFull with each rack's reason if every rack
-    refused (the firing stays recorded).
+    taken along: the firing names it and no automatic one follows. Raises NotFound; Held while a hold is on, but answers
+    such a repeat; PreconditionFailed for a consumed one-time schedule or an unreadable one; PreconditionFailed or
+    QueueFull with each rack's reason if every rack refused (the firing stays recorded).
     """
     holder = new_holder(settings.FLOWSCHED_FIRING_LEASE)
     key = request_id or uuid.uuid4()
@@ -124,15 +127,25 @@ def trigger(*, schedule_id: UUID, by: Actor, now: datetime, request_id: UUID | N
             done.changed = False
             firing_id = _repeated(before, schedule_id)
         else:
+            hold_refuse()
             plan = _plan_trigger(row, key, by, now)
             [firing_id] = write_firings([plan], holder)
             advance([plan], now, actor=by.name)
             notify(CHANNEL)
             done.after = {"firing": firing_id, "due_at": plan.due_at.isoformat(), "scopes": len(plan.scopes)}
     if before is None:
-        submit([firing_id], holder=holder, now=now, wait=True)
+        try:
+            submit([firing_id], holder=holder, now=now, wait=True)
+        except Held as held:
+            _leave_undone(firing_id, holder, held)
         _close_quietly(firing_id, holder, now)
     return _result(firing_id)
+
+
+def _leave_undone(firing_id: int, holder: Holder, held: Held) -> None:
+    """A hold began meanwhile: what is not submitted is skipped for good, since nobody expects it hours later."""
+    pending = FiringScope.objects.filter(firing_id=firing_id, state=FiringScope.State.PENDING)
+    fail_scopes(list(pending.values_list("id", flat=True)), Reason.HELD, str(held), holder, state="skipped")
 
 
 def _close_quietly(firing_id: int, holder: Holder, now: datetime) -> None:
@@ -184,11 +197,12 @@ def _result(firing_id: int) -> Triggered:
     result = Triggered(firing, list(FiringScope.objects.filter(firing_id=firing_id).order_by("position", "scope_id")))
     if result.scopes and not result.task_ids:
         reasons = "; ".join(f"{scope.rack_name or scope.scope_id}: {scope.reason}" for scope in result.scopes[:20])
-        full = all(scope.reason_code == "queue_full" for scope in result.scopes)
-        kind = QueueFull if full else PreconditionFailed
+        codes = {scope.reason_code for scope in result.scopes}
+        kind = QueueFull if codes == {"queue_full"} else PreconditionFailed
         more = f"; and {len(result.scopes) - 20} more" if len(result.scopes) > 20 else ""  # noqa: PLR2004
         raise kind(
-            f"no rack accepted the task: {reasons}{more}. Firing {firing_id} records each.", reason="ALL_REFUSED"
+            f"no rack accepted the task: {reasons}{more}. Firing {firing_id} records each.",
+            reason="HELD" if codes == {Reason.HELD} else "ALL_REFUSED",
         )
     return result
 

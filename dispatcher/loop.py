@@ -1,7 +1,8 @@
 """The dispatcher's loop: sleep until something is due or announced, then fire until nothing is.
 
 The loop itself decides nothing: it reads the database's clock and calls chores. A database that goes away is a state
-it waits out. Stopping (`drain`) finishes the batch in hand: what was claimed is submitted, nothing new is claimed.
+it waits out; so is a hold, in which it only beats until a NOTIFY says that it is over. Stopping (`drain`) finishes the
+batch in hand: what was claimed is submitted, nothing new is claimed.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from dispatcher.records import new_holder
 from dispatcher.recover import recover
 from dispatcher.retention import firings_forget
 from dispatcher.selectors import Peek, peek
+from dispatcher.submit import put_down
 from flowsched import clock
 from flowsched.errors import FlowschedError
 from schedules.rows import CHANNEL
@@ -47,6 +49,7 @@ class Loop:
         self.holder = new_holder(settings.FLOWSCHED_FIRING_LEASE)
         self.held: list[int] = []
         self.draining = False
+        self.on_hold = False
         self.scans = 0
         self._clock = clock
         self._process: UUID | None = None
@@ -58,8 +61,9 @@ class Loop:
         self.draining = True
 
     def run_once(self, now: datetime | None = None) -> int:
-        """Recover, expire, and fire until nothing is due. Returns how many schedules were claimed.
+        """Recover, expire, and fire until nothing is due; nothing of it while a hold is on.
 
+        Returns how many schedules were claimed.
         `now` fixes the moment for tests; otherwise each scan reads the database's clock.
         """
         total = 0
@@ -68,6 +72,9 @@ class Loop:
             moment = now or seen.now
             self.scans += 1
             self._scanned_at = self._clock()
+            self._note_hold(on_hold=seen.on_hold)
+            if seen.on_hold:
+                return total
             self._chores(seen, moment)
             if not _due(seen, moment):
                 return total
@@ -78,6 +85,15 @@ class Loop:
                 return total
             self._beat(seen.now)
         return total
+
+    def _note_hold(self, *, on_hold: bool) -> None:
+        """Say so once; and put down what a locked rack kept open, so that whoever is first at the release goes on."""
+        if on_hold != self.on_hold:
+            logger.info("%s", "held: nothing is claimed until the release" if on_hold else "released: going on")
+        self.on_hold = on_hold
+        if on_hold and self.held:
+            put_down(self.held, self.holder)
+            self.held = []
 
     def _chores(self, seen: Peek, now: datetime) -> None:
         if self.held:
@@ -119,7 +135,8 @@ class Loop:
         """Seconds to sleep: to the nearest moment known, at most one poll, with jitter; never a spin."""
         seen = peek()
         self._slow_chores(seen.now)
-        moments = [m for m in (seen.next_due, seen.next_lease_end, seen.next_expiry) if m is not None]
+        known = () if seen.on_hold else (seen.next_due, seen.next_lease_end, seen.next_expiry)
+        moments = [moment for moment in known if moment is not None]
         left = min([(moment - seen.now).total_seconds() for moment in moments], default=self.poll_interval)
         if self.held:
             left = min(left, HELD_PAUSE)

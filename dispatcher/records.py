@@ -26,6 +26,7 @@ class Reason(StrEnum):
     SUBMISSION_ERROR = "submission_error"
     GIVEN_UP = "given_up"
     DELETED = "deleted"
+    HELD = "held"
 
 
 @dataclass(frozen=True, slots=True)

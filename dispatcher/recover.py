@@ -4,6 +4,9 @@ A takeover is a compare-and-set of the lease. What the dead process submitted ha
 outcome are one commit); what is still `pending` is submitted now if it is not too late, else recorded as missed. A
 firing that was taken over three times and is still open is closed as failed and its schedule disabled: whatever
 kills its dispatchers shall not kill a fourth.
+
+While a hold is on nothing is taken over. What a hold made a living dispatcher put down is taken up after the release by
+the same rules, but counts for nothing: a hold may come and go any number of times.
 """
 
 from __future__ import annotations
@@ -23,23 +26,27 @@ from dispatcher.writeback import write_back
 from flowsched.db import retried
 from schedules.models import TaskSchedule
 from schedules.services import schedule_disable
+from tasks.hold import hold_gate
 
 logger = logging.getLogger(__name__)
 
 MAX_TAKEOVERS = 3
 
 _TAKE_OVER = """
-UPDATE firing
-   SET lease_owner = %s, lease_token = %s, lease_until = clock_timestamp() + %s::interval, takeovers = takeovers + 1
- WHERE id IN (SELECT id FROM firing WHERE closed_at IS NULL AND lease_until < %s
-               ORDER BY lease_until LIMIT %s FOR NO KEY UPDATE SKIP LOCKED)
-RETURNING id, schedule_id, schedule_name, due_at, misfire_grace, takeovers
+WITH lost AS (
+    SELECT id, lease_token IS NULL AS put_down FROM firing WHERE closed_at IS NULL AND lease_until < %s
+     ORDER BY lease_until LIMIT %s FOR NO KEY UPDATE SKIP LOCKED)
+UPDATE firing f
+   SET lease_owner = %s, lease_token = %s, lease_until = clock_timestamp() + %s::interval,
+       takeovers = takeovers + CASE WHEN lost.put_down THEN 0 ELSE 1 END
+  FROM lost WHERE f.id = lost.id
+RETURNING f.id, f.schedule_id, f.schedule_name, f.due_at, f.misfire_grace, f.takeovers, lost.put_down
 """
 
 
 @dataclass(frozen=True, slots=True)
 class _Orphan:
-    """A firing just taken over."""
+    """A firing just taken over; `put_down`: from nobody, after a hold."""
 
     id: int
     schedule_id: UUID
@@ -47,6 +54,7 @@ class _Orphan:
     due_at: datetime
     misfire_grace: timedelta | None
     takeovers: int
+    put_down: bool
 
 
 def recover(now: datetime, limit: int, *, holder: Holder) -> tuple[int, list[int]]:
@@ -58,10 +66,7 @@ def recover(now: datetime, limit: int, *, holder: Holder) -> tuple[int, list[int
     if not orphans:
         return 0, []
     for orphan in orphans:
-        logger.warning(
-            "taking over firing %s of %s due %s (takeover %d)",
-            orphan.id, orphan.schedule_name, orphan.due_at, orphan.takeovers,
-        )  # fmt: skip
+        _log(orphan)
         if orphan.takeovers > MAX_TAKEOVERS:
             _give_up(orphan, holder, now)
     alive = [orphan for orphan in orphans if orphan.takeovers <= MAX_TAKEOVERS]
@@ -72,10 +77,22 @@ def recover(now: datetime, limit: int, *, holder: Holder) -> tuple[int, list[int
     return len(orphans), (ids if locked else [])
 
 
+def _log(orphan: _Orphan) -> None:
+    if orphan.put_down:
+        logger.info("firing %s of %s due %s goes on after a hold", orphan.id, orphan.schedule_name, orphan.due_at)
+        return
+    logger.warning(
+        "taking over firing %s of %s due %s (takeover %d)",
+        orphan.id, orphan.schedule_name, orphan.due_at, orphan.takeovers,
+    )  # fmt: skip
+
+
 @retried
 def _take_over(now: datetime, limit: int, holder: Holder) -> list[_Orphan]:
-    values: list[Any] = [holder.owner, holder.token, holder.lease, now, limit]
+    values: list[Any] = [now, limit, holder.owner, holder.token, holder.lease]
     with transaction.atomic(), connection.cursor() as cursor:
+        if hold_gate() is not None:
+            return []
         cursor.execute(_TAKE_OVER, values)
         return [_Orphan(*row) for row in cursor.fetchall()]
 
@@ -97,9 +114,10 @@ def _miss_the_late(orphans: Sequence[_Orphan], holder: Holder, now: datetime) ->
             )  # fmt: skip
         elif orphan.misfire_grace is not None and now - orphan.due_at > orphan.misfire_grace:
             late = (now - orphan.due_at).total_seconds()
+            why = "held" if orphan.put_down else "its dispatcher died"
             _settle(
                 orphan, "missed", Reason.TOO_LATE,
-                f"its dispatcher died; found {late:.0f} s late, this schedule's grace is "
+                f"{why}; found {late:.0f} s late, this schedule's grace is "
                 f"{orphan.misfire_grace.total_seconds():.0f} s",
                 holder,
             )  # fmt: skip

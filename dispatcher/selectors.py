@@ -26,19 +26,24 @@ SELECT now,
        (SELECT LEAST(GREATEST(next_run_at, 'epoch'), now + interval '1 day')
           FROM task_schedule WHERE enabled ORDER BY next_run_at, id LIMIT 1),
        (SELECT lease_until FROM firing WHERE closed_at IS NULL ORDER BY lease_until LIMIT 1),
-       (SELECT queue_expires_at FROM task WHERE status = 'waiting' ORDER BY queue_expires_at LIMIT 1)
+       (SELECT queue_expires_at FROM task WHERE status = 'waiting' ORDER BY queue_expires_at LIMIT 1),
+       EXISTS (SELECT 1 FROM hold WHERE released_at IS NULL)
   FROM clock
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Peek:
-    """The database's clock and the next moments at which something has to be done; None where there is none."""
+    """The database's clock and the next moments at which something has to be done; None where there is none.
+
+    `on_hold` is a hint: what begins something passes the gate itself.
+    """
 
     now: datetime
     next_due: datetime | None
     next_lease_end: datetime | None
     next_expiry: datetime | None
+    on_hold: bool
 
     @property
     def due(self) -> bool:

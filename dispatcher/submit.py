@@ -4,6 +4,9 @@ If the process dies between chunks, the scopes done have task, job and outcome, 
 whoever takes the firing over goes on with those: the outcome and the task are one commit. Chunks follow the racks'
 ids over the whole batch, so that two dispatchers take their locks in the same order. A rack that someone else has
 locked stays pending and is tried again later; it delays no other.
+
+A hold that begins between two chunks stops the rest: the firings that still owe something are put down, without an
+owner, for whoever takes them up at the release. That is no takeover, since nobody died.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from flowsched.faults import fault
 from schedules.template import Template, template_load
 from scopes.filters import filter_parse
 from tasks.admission import Outcome, Submission, tasks_admit
+from tasks.hold import Held
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +56,12 @@ UPDATE firing_scope fs
    SET state = o.state, reason_code = o.code, reason = o.reason, task_id = o.task_id
   FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::text[], %s::uuid[]) AS o(id, state, code, reason, task_id)
  WHERE fs.id = o.id AND fs.state = 'pending'
+"""
+
+_PUT_DOWN = """
+UPDATE firing f SET lease_owner = '', lease_token = NULL, lease_until = clock_timestamp()
+ WHERE f.id = ANY(%s) AND f.lease_token = %s AND f.closed_at IS NULL
+   AND EXISTS (SELECT 1 FROM firing_scope fs WHERE fs.firing_id = f.id AND fs.state = 'pending')
 """
 
 _RENEW = """
@@ -86,7 +96,8 @@ class _Job:
 def submit(firing_ids: Sequence[int], *, holder: Holder, now: datetime, wait: bool = False) -> list[int]:
     """Submit what these firings still owe. Returns the FiringScopes left pending because their rack is locked.
 
-    With `wait` a locked rack is waited for, up to the connection's lock timeout, and then failed.
+    With `wait` a locked rack is waited for, up to the connection's lock timeout, and then failed; and a hold that began
+    meanwhile is raised as Held, where otherwise it puts the firings down.
     """
     if not firing_ids:
         return []
@@ -98,13 +109,27 @@ def submit(firing_ids: Sequence[int], *, holder: Holder, now: datetime, wait: bo
     for start in range(0, len(pending), CHUNK):
         chunk = pending[start : start + CHUNK]
         try:
-            locked += _submit_chunk(chunk, job, renewed=start + CHUNK < len(pending))
-        except (DatabaseError, FlowschedError, ValueError, TypeError, KeyError) as error:
-            _reraise_if_lost(error)
-            logger.exception("a chunk of %d scopes failed; going one by one", len(chunk))
-            locked += _submit_one_by_one(chunk, job)
+            locked += _submit_or_go_one_by_one(chunk, job, more=start + CHUNK < len(pending))
+        except Held as held:
+            if wait:
+                raise
+            put_down(firing_ids, holder)
+            logger.info("%d scopes stay pending: %s", len(pending) - start, held)
+            return []
         fault("submit.between_chunks")
     return locked
+
+
+def _submit_or_go_one_by_one(chunk: Sequence[int], job: _Job, *, more: bool) -> list[int]:
+    """A chunk, or what is in it, so that one bad row fails alone. Raises Held."""
+    try:
+        return _submit_chunk(chunk, job, more=more)
+    except Held:
+        raise
+    except (DatabaseError, FlowschedError, ValueError, TypeError, KeyError) as error:
+        _reraise_if_lost(error)
+        logger.exception("a chunk of %d scopes failed; going one by one", len(chunk))
+        return _submit_one_by_one(chunk, job)
 
 
 def _reraise_if_lost(error: Exception) -> None:
@@ -114,7 +139,7 @@ def _reraise_if_lost(error: Exception) -> None:
 
 
 @retried
-def _submit_chunk(chunk: Sequence[int], job: _Job, *, renewed: bool = False) -> list[int]:
+def _submit_chunk(chunk: Sequence[int], job: _Job, *, more: bool = False) -> list[int]:
     """One transaction. The lease is renewed where more is to come: after the last chunk the firing is closed."""
     with transaction.atomic():
         with db.bound_cursor() as cursor:
@@ -131,7 +156,7 @@ def _submit_chunk(chunk: Sequence[int], job: _Job, *, renewed: bool = False) -> 
                 if outcome.state != "locked"
             ]
         )
-        if renewed or any(outcome.state == "locked" for outcome in outcomes):
+        if more or any(outcome.state == "locked" for outcome in outcomes):
             renew(list(job.headers), job.holder)
         fault("submit.before_commit")
     return [scope_id for scope_id, outcome in settled if outcome.state == "locked"]
@@ -142,6 +167,8 @@ def _submit_one_by_one(chunk: Sequence[int], job: _Job) -> list[int]:
     for scope_id in chunk:
         try:
             locked += _submit_chunk([scope_id], job)
+        except Held:
+            raise
         except Busy:
             if job.wait:
                 fail_scopes([scope_id], Reason.RACK_LOCKED, "another session held this rack too long", job.holder)
@@ -240,6 +267,12 @@ def fail_scopes(scope_ids: Sequence[int], code: str, reason: str, holder: Holder
         rows = cursor.fetchall()
         _write_outcomes([(row[0], state, code, reason, None) for row in rows])
     return len(rows)
+
+
+def put_down(firing_ids: Sequence[int], holder: Holder) -> None:
+    """Give up those of our firings that still owe something, because of a hold: whoever takes one up counts nothing."""
+    with connection.cursor() as cursor:
+        cursor.execute(_PUT_DOWN, [list(firing_ids), holder.token])
 
 
 def renew(firing_ids: Sequence[int], holder: Holder) -> None:

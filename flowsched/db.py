@@ -28,6 +28,7 @@ UNAVAILABLE = {
     "53300": "the database has no connection left; try again in a moment, or raise its max_connections",
 }
 ATTEMPTS = 3
+DISPATCHER_CHANNEL = "flowsched_schedules"  # what dispatchers listen on: something may be due now
 PAUSE_SECONDS = 0.05
 
 

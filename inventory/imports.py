@@ -7,12 +7,14 @@ say (power states, omitted components) stays. A constant number of statements a 
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 
 from audit.services import Verb, verb
@@ -108,6 +110,8 @@ def _import(document: Document, options: Options, *, dry_run: bool) -> tuple[Imp
         for start in range(0, len(racks), RACKS_PER_BATCH)
     ]
     _refuse(report)
+    if not options.prune:
+        _refuse_crowded(racks, batches)
     if not dry_run:
         for batch in batches:
             _write(batch, options)
@@ -142,6 +146,20 @@ def _refuse(report: Report) -> None:
         if report.codes == {TAKEN}:
             raise AlreadyExists(text, reason=TAKEN)
         raise PreconditionFailed(text, reason=IN_OTHER_RACK)
+
+
+def _refuse_crowded(racks: Sequence[RackDocument], batches: Sequence[Batch]) -> None:
+    """Components that a file omits are kept: file after file a rack must not grow beyond its limit."""
+    limit = settings.FLOWSCHED_MAX_COMPONENTS_PER_RACK
+    kept = Counter(row["rack_id"] for batch in batches for row in batch.omitted)
+    for rack in racks:
+        if kept[rack.id] and kept[rack.id] + len(rack.components) > limit:
+            raise PreconditionFailed(
+                f"rack '{rack.name}' would have {kept[rack.id] + len(rack.components)} components, more than the limit "
+                f"of {limit} a rack (FLOWSCHED_MAX_COMPONENTS_PER_RACK): {kept[rack.id]} that the file omits are kept; "
+                "name them, or remove them with --prune",
+                reason="TOO_MANY_COMPONENTS",
+            )
 
 
 def _write(batch: Batch, options: Options) -> None:

@@ -92,7 +92,8 @@ def _components(asked: Sequence[Wanted], *, merge: bool, limit: int) -> list[Res
         ref = by_id[row.id] = ComponentRef(row.id, row.name, rack)
         if row.external_id is not None:
             by_external.setdefault(row.external_id, []).append((row.type, ref))
-    collector = ComponentCollector(limit=limit, merge=merge)
+    per_rack = settings.FLOWSCHED_MAX_COMPONENTS_PER_RACK
+    collector = ComponentCollector(limit=limit, per_rack=per_rack, merge=merge)
     for want in asked:
         if want.id is None:
             component = _only(want, by_external.get(want.external_id or "", []))

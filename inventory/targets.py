@@ -168,6 +168,7 @@ class ComponentCollector:
     """Components grouped by the rack they are in now, racks and components in the order first seen (F-201, F-202)."""
 
     limit: int
+    per_rack: int
     merge: bool = False
     _racks: dict[RackRef, list[UUID]] = field(default_factory=dict)
     _seen: set[UUID] = field(default_factory=set)
@@ -188,7 +189,15 @@ class ComponentCollector:
                 )
             return
         self._seen.add(component.id)
-        self._racks.setdefault(component.rack, []).append(component.id)
+        named = self._racks.setdefault(component.rack, [])
+        named.append(component.id)
+        if len(named) > self.per_rack:
+            raise InvalidInput(
+                f"more than {self.per_rack} components of rack '{component.rack.name}' are named "
+                "(FLOWSCHED_MAX_COMPONENTS_PER_RACK): name the rack, or types of its components",
+                reason="TOO_MANY_COMPONENTS",
+                field=FIELD,
+            )
         check_limit(len(self._racks), what="racks", limit=self.limit)
 
     def result(self) -> list[ResolvedTarget]:

@@ -24,7 +24,7 @@ from schedules.quoting import quote
 from schedules.template import summary
 
 AUDIT_KIND: Final = "schedule"
-CHANNEL: Final = "flowsched_schedules"
+CHANNEL: Final = db.DISPATCHER_CHANNEL
 _NAME_TAKEN: Final = "task_schedule_name_key"
 _CHANGES_NAMED: Final = 5
 

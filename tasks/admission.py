@@ -4,7 +4,7 @@ Promises, under the racks' locks and in the caller's transaction: no two conflic
 overtakes a waiting task they conflict with, a repeated key yields the task it made before, and every refusal has a
 code and a sentence. What is lost if the process dies here: nothing, the whole call is undone.
 
-Statements: lock, active tasks, INSERT, enqueue. Three more where something is contended or refused: known keys,
+Statements: hold, lock, active tasks, INSERT, enqueue. Three more where something is contended or refused: known keys,
 components, which racks exist.
 """
 
@@ -25,6 +25,7 @@ from inventory.components import parse_component_type
 from tasks import reasons
 from tasks.conflicts import Footprint, conflict
 from tasks.engine import get_engine
+from tasks.hold import hold_refuse
 from tasks.insertion import NewTask, keys_known, tasks_insert
 from tasks.lanes import DEFAULT_MESSAGE, ActiveTask, lanes_active, racks_lock
 from tasks.reasons import ReasonCode
@@ -78,12 +79,14 @@ def tasks_admit(submissions: Sequence[Submission], *, now: datetime, wait: bool 
     """Decide up to 250 submissions in the order given; the outcomes in the same order.
 
     Runs in the caller's transaction. Racks held by someone else come back as `locked` with nothing written, unless
-    `wait`: then the call waits under the transaction's lock_timeout. One rack may occur several times.
+    `wait`: then the call waits under the transaction's lock_timeout. One rack may occur several times. Raises Held,
+    with nothing written, while a hold is on; a hold that begins meanwhile waits for the caller's transaction.
     """
     if len(submissions) > MAX_BATCH:
         raise ValueError(f"at most {MAX_BATCH} submissions a call, got {len(submissions)}")
     if not submissions:
         return []
+    hold_refuse()
     return _Admission(submissions, now).run(wait=wait)
 
 

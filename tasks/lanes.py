@@ -19,6 +19,7 @@ from django.db import connection, transaction
 
 from tasks.conflicts import Footprint, conflict
 from tasks.engine import get_engine
+from tasks.hold import hold_gate
 from tasks.operations import operation_label
 from tasks.reasons import cut
 from tasks.states import FINISHED, TaskStatus, sources
@@ -175,7 +176,7 @@ def task_move(
 
 
 def lanes_promote(rack_ids: Iterable[UUID], *, now: datetime) -> list[UUID]:
-    """Expire and promote in lanes whose lock the caller holds; the promoted tasks, enqueued. At most 4 statements."""
+    """Expire and promote in lanes whose lock the caller holds; the promoted tasks, enqueued. At most 5 statements."""
     return lanes_settle(rack_ids, now=now).promoted
 
 
@@ -185,6 +186,7 @@ def lanes_settle(rack_ids: Iterable[UUID], *, now: datetime) -> Settled:
     Promotion stops at the first task that conflicts with the holders or with one promoted before it.
     A promoted task keeps the components it was admitted with: they are its footprint for later decisions. The
     executor acts on those of them that are still in the rack when it runs, since they can move until then.
+    While a hold is on nobody leaves the queue, neither way: those who wait go on waiting.
     """
     _assert_atomic()
     by_lane: dict[UUID, list[ActiveTask]] = {}
@@ -192,6 +194,8 @@ def lanes_settle(rack_ids: Iterable[UUID], *, now: datetime) -> Settled:
         by_lane.setdefault(task.lane, []).append(task)
     expired = [task.id for tasks in by_lane.values() for task in tasks if task.expired(now)]
     ready = [task.id for tasks in by_lane.values() for task in _ready(tasks, now)]
+    if (expired or ready) and hold_gate() is not None:
+        return Settled(promoted=[], expired=[])
     if expired:
         expired = _leave_queue(expired, TaskStatus.TERMINATED, EXPIRED_MESSAGE, now=now)
     if ready:

@@ -1,5 +1,7 @@
 """A task is one operation on one rack; a run is its execution; a process is who executes and dispatches.
 
+A hold is a time in which nothing new begins; past ones stay as its history.
+
 History keeps ids and names by value: deleting a schedule or removing a rack rewrites nothing here.
 """
 
@@ -8,8 +10,9 @@ from __future__ import annotations
 import uuid
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
+from django.db.models.lookups import IsNull
 
 from tasks.states import ACTIVE, FINISHED, OPEN_RUN, RunState, TaskStatus
 
@@ -133,3 +136,24 @@ class Process(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.host}:{self.pid}"
+
+
+class Hold(models.Model):
+    """One time in which nothing was claimed, submitted or begun: why, by whom, from when until when."""
+
+    reason = models.TextField()
+    held_by = models.CharField(max_length=255)
+    held_at = models.DateTimeField()
+    released_by = models.CharField(max_length=255, default="", blank=True)
+    released_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "hold"
+        constraints = [
+            models.UniqueConstraint(
+                IsNull(F("released_at"), True), condition=Q(released_at__isnull=True), name="hold_one_open"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"hold of {self.held_at:%Y-%m-%d %H:%M:%S} by {self.held_by}: {self.reason}"

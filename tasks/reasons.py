@@ -23,6 +23,7 @@ class ReasonCode(StrEnum):
     KEY_TAKEN = "key_taken"
     INVENTORY_CHANGED = "inventory_changed"
     SUBMISSION_ERROR = "submission_error"
+    HELD = "held"
 
 
 def rack_locked(rack: str) -> str:

@@ -24,6 +24,7 @@ from inventory.models import Component
 from tasks.engine import get_engine
 from tasks.execution import may_repeat
 from tasks.executors.base import get_executor
+from tasks.hold import hold_current
 from tasks.lanes import lanes_lock, lanes_promote
 from tasks.models import Run, Task
 from tasks.runs import MAX_ATTEMPTS, LeaseLost, lease_seconds, run_close
@@ -74,12 +75,15 @@ def runs_rescue(*, now: datetime, limit: int = LIMIT) -> int:
     return handed_on + sum(_end(v, v.state, now=now) for v in verdicts if v.state is not None)
 
 
-def tasks_requeue(*, now: datetime, limit: int = 1000) -> int:
+def tasks_requeue(*, now: datetime, limit: int = 1000, at_once: bool = False) -> int:
     """Give pending tasks a job that lost theirs with a worker killed before it began the run; returns how many.
 
-    Only tasks that have been pending for a lease are asked about, so that a job on its way is not doubled.
+    Only tasks that have been pending for a lease are asked about, so that a job on its way is not doubled; `at_once`
+    asks about all, as after a hold, whose jobs were dropped. While a hold is on no task gets one: it would be dropped.
     """
-    before = now - settings.FLOWSCHED_RUN_LEASE
+    if hold_current() is not None:
+        return 0
+    before = now if at_once else now - settings.FLOWSCHED_RUN_LEASE
     after: tuple[datetime, UUID] | None = None
     requeued = 0
     for _page in range(PAGES):
@@ -90,7 +94,7 @@ def tasks_requeue(*, now: datetime, limit: int = 1000) -> int:
             engine.enqueue(missing)
         requeued += len(missing)
         if missing:
-            logger.warning("%d pending tasks had lost their job and got a new one", len(missing))
+            logger.warning("%d pending tasks had no job and got a new one", len(missing))
         if len(page) < limit:
             break
         after = page[-1]

@@ -20,6 +20,7 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from tasks.engine import get_engine
+from tasks.hold import hold_gate
 from tasks.lanes import lanes_lock, lanes_promote, task_move
 from tasks.models import Run, Task
 from tasks.outcomes import clip
@@ -95,11 +96,14 @@ def run_begin(*, task_id: UUID, owner: str, executor: str, now: datetime) -> Run
     """Take a pending task into execution, or take over its run that was released or rescued.
 
     None when there is nothing to do, so that a duplicate job is harmless: the task is gone, finished, waiting, or in
-    somebody's hands.
+    somebody's hands. While a hold is on a pending task stays pending and gets another job at the release; a run that
+    had begun goes on.
     """
     token = uuid4()
     with transaction.atomic():
-        if task_move(task_id, TaskStatus.RUNNING, now=now, message="Running", from_=[TaskStatus.PENDING]):
+        if hold_gate() is None and task_move(
+            task_id, TaskStatus.RUNNING, now=now, message="Running", from_=[TaskStatus.PENDING]
+        ):
             _run_create(task_id, owner=owner, token=token, executor=executor, now=now)
         elif not _run_take_over(task_id, owner=owner, token=token):
             return None

@@ -2,7 +2,7 @@
 
 Promises that a task ends once: every change is a guarded update under the rack's lock, so a cancel, a finish and a
 promotion of one task cannot each win. A rack is not given away while an effect may be in flight. Submitting is in
-submission.py and offered here too.
+submission.py and offered here too; the hold is in holding.py.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from audit.services import verb
 from flowsched import db
 from flowsched.actor import Actor
 from flowsched.errors import InvalidInput, NotFound, PreconditionFailed
+from tasks.hold import hold_current
 from tasks.lanes import Settled, lanes_lock, lanes_promote, lanes_settle, lock_timeout, task_move
 from tasks.models import Run, Task
 from tasks.states import FINISHED, OPEN_RUN, RunState, TaskStatus
@@ -113,7 +114,12 @@ def lanes_sweep(*, now: datetime) -> int:
 
 
 def _chore(now: datetime, only: str, count: Callable[[Settled], int]) -> int:
-    """Walk the lanes with waiting tasks in id order, a batch a transaction, so that a held lane is met once."""
+    """Walk the lanes with waiting tasks in id order, a batch a transaction, so that a held lane is met once.
+
+    While a hold is on those who wait go on waiting: nothing to do.
+    """
+    if hold_current() is not None:
+        return 0
     total, after = 0, UUID(int=0)
     while lanes := _lanes_after(after, only, now):
         after = lanes[-1]

@@ -25,6 +25,8 @@ from flowsched.errors import Busy, FlowschedError, InvalidInput, KeyReused, Prec
 from inventory.targets import ResolvedTarget
 from tasks import reasons
 from tasks.admission import MAX_BATCH, MAX_QUEUE_TIMEOUT, Outcome, Submission, tasks_admit
+from tasks.hold import Held
+from tasks.insertion import keys_known
 from tasks.lanes import LOCK_TIMEOUT, lock_timeout
 from tasks.models import Task
 from tasks.operations import Operation, operation_check, operation_label
@@ -61,7 +63,9 @@ def task_submit(
 
     Refused racks are outcomes, not errors: a caller that needs an error when no rack was accepted raises
     `submission_refusal(outcomes)`. InvalidInput for a request that no rack could take; KeyReused if the key came with
-    another operation before. A queue timeout of zero or less means the default.
+    another operation before. A queue timeout of zero or less means the default. Held while a hold is on: nothing is
+    submitted then, and a hold that begins between two chunks refuses the racks that are left. A request whose key made
+    all its tasks already is answered even so.
     """
     _check(operation, targets, description, queue_timeout)
     request = _Request(
@@ -150,8 +154,13 @@ def _submit(submissions: Sequence[Submission], request: _Request) -> list[Outcom
     settled: dict[UUID, Outcome] = {}
     for start in range(0, len(ordered), MAX_BATCH):
         chunk = ordered[start : start + MAX_BATCH]
-        for outcome in _chunk(chunk, request):
-            settled[outcome.key] = outcome
+        try:
+            outcomes = _chunk(chunk, request)
+        except Held as held:
+            outcomes = _repeated(chunk) or _held(chunk, held)
+            if not settled and not any(outcome.state == "submitted" for outcome in outcomes):
+                raise
+        settled |= {outcome.key: outcome for outcome in outcomes}
     deadline = time.monotonic() + settings.FLOWSCHED_RACK_LOCK_PATIENCE.total_seconds()
     for submission in ordered:
         left = timedelta(seconds=deadline - time.monotonic())
@@ -177,10 +186,26 @@ def _single(submission: Submission, request: _Request, *, patience: timedelta) -
         return _admit([submission], request, wait=True, patience=patience)[0]
     except Busy:
         return _locked(submission)
+    except Held as held:
+        return _held([submission], held)[0]
     except DatabaseError:
         log.exception("submission %s: rack %s failed", request.id, submission.rack_id)
         sentence = reasons.submission_error(submission.rack_name)
         return Outcome(submission.key, "failed", None, ReasonCode.SUBMISSION_ERROR.value, sentence)
+
+
+def _held(chunk: Sequence[Submission], held: Held) -> list[Outcome]:
+    """What a hold that began meanwhile leaves undone."""
+    return [Outcome(s.key, "rejected", None, ReasonCode.HELD.value, f"rack {s.rack_name}: {held}") for s in chunk]
+
+
+def _repeated(chunk: Sequence[Submission]) -> list[Outcome]:
+    """The tasks that the same request made before, if it made all of them; else nothing."""
+    with db.translate():
+        known = keys_known([s.key for s in chunk])
+    if not all(s.key in known and known[s.key][1] == s.rack_id for s in chunk):
+        return []
+    return [Outcome(s.key, "submitted", known[s.key][0], "", "") for s in chunk]
 
 
 def _locked(submission: Submission) -> Outcome:

@@ -71,7 +71,7 @@ def test_create_show_and_list():
 def test_empty_states_say_what_to_do():
     assert "schedule create" in run("list").out
     assert "Nothing has fired yet" in run("history").out
-    assert run("list", "--json").json == {"total": 0, "schedules": []}
+    assert run("list", "--json").json == {"held": None, "total": 0, "schedules": []}
 
 
 def test_cron_at_component_and_domain():
@@ -284,7 +284,7 @@ def test_demo_fills_an_empty_database_once():
 def test_run_dispatcher_once_and_status():
     assert run("--once", command="run_dispatcher").out == "0 schedules fired\n"
     due_schedule("nightly", racks(1), now=clock.now())
-    assert run("--once", "--json", command="run_dispatcher").json == {"claimed": 1}
+    assert run("--once", "--json", command="run_dispatcher").json == {"claimed": 1, "held": None}
     status = run("--status", command="run_dispatcher")
     assert status.code == 1
     assert "No dispatcher or worker is alive" in status.out

@@ -14,6 +14,7 @@ from dispatcher import selectors
 from dispatcher.loop import Loop
 from flowsched.cli import REFUSED, FlowCommand, show
 from flowsched.errors import InvalidInput
+from tasks.hold import hold_current, hold_json, hold_line
 from tasks.processes import processes_list
 
 logger = logging.getLogger(__name__)
@@ -53,8 +54,11 @@ class Command(FlowCommand):
         loop = Loop(batch_size=_batch_size(options["batch_size"]), poll_interval=_poll(options["poll_interval"]))
         if options["once"]:
             claimed = loop.run_once()
+            hold = hold_current()
             if options["json"]:
-                self.print_json({"claimed": claimed})
+                self.print_json({"claimed": claimed, "held": hold_json(hold)})
+            elif hold:
+                self.stdout.write(hold_line(hold))
             else:
                 self.stdout.write(f"{claimed} schedule{'' if claimed == 1 else 's'} fired")
             return 0
@@ -83,12 +87,14 @@ class Command(FlowCommand):
     def _status(self, *, as_json: bool) -> int:
         """Show how things stand. Exit code 1 where no dispatcher is alive, for probes."""
         backlog = selectors.backlog()
+        hold = hold_current()
         processes = [status.process for status in processes_list(now=backlog.now) if status.alive]
         code = 0 if any(process.kind == "dispatcher" for process in processes) else REFUSED
         if as_json:
             self.print_json(
                 {
                     "now": backlog.now,
+                    "held": hold_json(hold),
                     "executor": settings.FLOWSCHED_EXECUTOR,
                     "schedules": backlog.schedules,
                     "enabled": backlog.enabled,
@@ -107,6 +113,8 @@ class Command(FlowCommand):
                 }
             )  # fmt: skip
             return code
+        if hold:
+            self.stdout.write(hold_line(hold))
         lag = (backlog.now - backlog.oldest_due).total_seconds() if backlog.oldest_due else 0.0
         self.stdout.write(
             f"As of {show(backlog.now)}, executor {settings.FLOWSCHED_EXECUTOR}: {backlog.schedules} schedules, "

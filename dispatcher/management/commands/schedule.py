@@ -20,6 +20,8 @@ from schedules.models import TaskSchedule
 from schedules.selectors import schedule_get, schedules_list
 from schedules.services import schedule_create, schedule_delete, schedule_pause, schedule_resume
 from scopes.services import scopes_add, scopes_reconcile, scopes_remove
+from tasks.hold import hold_current, hold_json, hold_line
+from tasks.models import Hold
 
 PAGE = 500
 MOST_RUNS = 100
@@ -65,9 +67,12 @@ class Command(FlowCommand):
         rows, total = schedules_list(
             rack_id=rack, enabled_only=options["enabled"], limit=limit, offset=options["offset"]
         )
+        hold = hold_current()
         if options["json"]:
-            self.print_json({"total": total, "schedules": [rendering.schedule_json(row) for row in rows]})
+            entries = [rendering.schedule_json(row) for row in rows]
+            self.print_json({"held": hold_json(hold), "total": total, "schedules": entries})
             return
+        self._print_hold(hold)
         self.print_table(
             rendering.SCHEDULE_COLUMNS,
             [rendering.schedule_row(row) for row in rows],
@@ -158,10 +163,12 @@ class Command(FlowCommand):
         offset = arguments.bounded(options, "offset", 10_000_000, least=0)
         firings, total = selectors.firings_named(options["name"], limit=limit, offset=offset)
         scopes = selectors.scopes_of_firings([firing.id for firing in firings])
+        hold = hold_current()
         if options["json"]:
             entries = [rendering.firing_json(firing, scopes[firing.id]) for firing in firings]
-            self.print_json({"total": total, "firings": entries})
+            self.print_json({"held": hold_json(hold), "total": total, "firings": entries})
             return
+        self._print_hold(hold)
         rows = [row for firing in firings for row in rendering.firing_rows(firing, scopes[firing.id], options["racks"])]
         self.print_table(rendering.HISTORY_COLUMNS, rows, empty="Nothing has fired yet.")
         self._more(offset + len(firings), total)
@@ -224,6 +231,10 @@ class Command(FlowCommand):
             self.print_json([rendering.reach_json(scope) for scope in selectors.reach(row.id)])
         else:
             self.stdout.write(sentence)
+
+    def _print_hold(self, hold: Hold | None) -> None:
+        if hold:
+            self.stdout.write(hold_line(hold))
 
     def _print_reach(self, reach: list[selectors.Reach]) -> None:
         self.print_table(

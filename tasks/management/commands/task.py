@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 from flowsched import clock
 from flowsched.actor import Actor
 from flowsched.cli import FlowCommand
+from tasks.hold import hold_current, hold_json, hold_line
 from tasks.models import Run, Task
 from tasks.operations import operation_label
 from tasks.selectors import runs_of, task_get, tasks_list
@@ -82,9 +83,13 @@ class Command(FlowCommand):
             limit=options["limit"],
             offset=offset,
         )
+        hold = hold_current()
         if options["json"]:
-            self.print_json({"total": total, "offset": offset, "tasks": [_plain(task, _TASK_FIELDS) for task in rows]})
+            tasks = [_plain(task, _TASK_FIELDS) for task in rows]
+            self.print_json({"held": hold_json(hold), "total": total, "offset": offset, "tasks": tasks})
             return
+        if hold:
+            self.stdout.write(hold_line(hold))
         self.print_table(
             ["id", "rack", "operation", "schedule", "status", "created", "message"],
             [[str(t.id)[:8], t.rack_name, _label(t), t.schedule_name, t.status, t.created_at, t.message] for t in rows],

@@ -226,7 +226,7 @@ def test_a_task_that_ended_after_it_was_read_stays_ended(monkeypatch, engine, no
 
 @pytest.mark.parametrize("count", [1, 15])
 def test_statements_of_promotion_do_not_grow(count):
-    """F-263 for any number of racks: read, expire, promote (and the engine's one)."""
+    """F-263 for any number of racks: read, gate, expire, promote (and the engine's one)."""
     racks = [make_rack(f"r{n}") for n in range(count)]
     for rack in racks:
         first = admit_one(rack)
@@ -235,14 +235,14 @@ def test_statements_of_promotion_do_not_grow(count):
         finish(first)
     with transaction.atomic(), CaptureQueriesContext(connection) as captured:
         assert len(lanes_promote([r.id for r in racks], now=NOW + 2 * SECOND)) == count
-    assert len(captured) == 3
+    assert len(captured) == 4
     with transaction.atomic(), CaptureQueriesContext(connection) as captured:
         lanes_promote([r.id for r in racks], now=NOW + 2 * SECOND)
     assert len(captured) == 1
 
 
 def test_a_finish_with_promotion_stays_within_its_budget():
-    """Lock, move, read, promote: the engine's and the run's own statements come on top, eight in all."""
+    """Lock, move, read, gate, promote: the engine's and the run's own statements come on top, eight in all."""
     rack = make_rack()
     first = admit_one(rack)
     admit_one(rack, queue=True)
@@ -250,7 +250,7 @@ def test_a_finish_with_promotion_stays_within_its_budget():
         lanes_lock([rack.id])
         assert task_move(first.id, TaskStatus.FAILED, now=NOW, message="")
         assert lanes_promote([rack.id], now=NOW)
-    assert len(captured) == 4
+    assert len(captured) == 5
 
 
 # Locks ------------------------------------------------------------------------------------------------------------
