@@ -207,12 +207,12 @@ def test_a_hold_met_rack_by_rack_is_no_rack_s_failure(monkeypatch):
     calls = []
     real = submit_module._submit_chunk
 
-    def chunk(*args):
+    def chunk(*args, **options):
         calls.append(args)
         if len(calls) == 1:
             hold()
             raise ValueError("no fault of the hold")
-        return real(*args)
+        return real(*args, **options)
 
     monkeypatch.setattr(submit_module, "_submit_chunk", chunk)
     assert submit(ids, holder=mine, now=NOW) == []
