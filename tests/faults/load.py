@@ -1,4 +1,4 @@
-"""Schedules that come due every second, for tests that break things meanwhile; brought to rest and judged at the end."""
+"""Schedules that come due every second while a test breaks things; brought to rest and judged at the end."""
 
 from __future__ import annotations
 
