@@ -60,7 +60,7 @@ class Box:
         for folder in (self.cluster.socket_dir, self.cluster.home, self.folder):
             shutil.rmtree(folder, ignore_errors=True)
 
-    def database(self) -> str:
+    def database(self, name: str = "") -> str:
         """A new database with the product's tables: a copy of one that was migrated once."""
         with server.connect(self.cluster, "postgres") as admin:
             known = admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", [TEMPLATE]).fetchone()
@@ -68,7 +68,7 @@ class Box:
                 admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(TEMPLATE)))
                 self._migrate()
             self._made += 1
-            name = f"box_{self._made}"
+            name = name or f"box_{self._made}"
             copy = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
             admin.execute(copy.format(sql.Identifier(name), sql.Identifier(TEMPLATE)))
         return name
