@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from audit import services as audit
 from dispatcher import claim, firing, submit, writeback
 from dispatcher.models import Firing, FiringScope
 from flowsched import clock
@@ -55,7 +56,7 @@ class Turnstile:
     def __init__(self, monkeypatch, point: str) -> None:
         self.point = point
         self.reached, self.opened = threading.Event(), threading.Event()
-        for module in (claim, firing, submit, writeback):
+        for module in (claim, firing, submit, writeback, audit):
             monkeypatch.setattr(module, "fault", self._pass)
 
     def _pass(self, name: str) -> None:
@@ -214,6 +215,37 @@ def test_a_trigger_beside_a_tick_fires_once_more_and_advances_once_more(monkeypa
     assert Firing.objects.count() == 2
     assert sorted(Task.objects.values_list("rack_id", flat=True)) == sorted(rack.id for rack in on)
     one_automatic_firing(row, recurrence)
+
+
+@pytest.mark.parametrize("verb", ["pause", "delete", "update", "remove", "trigger"])
+def test_a_due_schedule_that_a_verb_holds_is_passed_over_and_then_obeys_it(monkeypatch, verb):
+    """X-36, X-38, D-11: the verb has written and not committed; the dispatcher neither waits nor fires it half."""
+    on = racks(2)
+    row, recurrence = tick(on)
+    other, _ = tick(racks(1))
+    first = TaskScheduleScope.objects.get(schedule=row, rack=on[0])
+    verbs: dict[str, Callable[[], Any]] = {
+        "pause": lambda: schedule_pause(schedule_id=row.id, reason="", by=BY, now=clock.now()),
+        "delete": lambda: schedule_delete(schedule_id=row.id, by=BY, now=clock.now()),
+        "update": lambda: schedule_update(
+            schedule_id=row.id, changes=ScheduleChanges(spec="3h"), by=BY, now=clock.now()
+        ),
+        "remove": lambda: scope_remove(scope_id=first.id, by=BY, now=clock.now()),
+        "trigger": lambda: firing.trigger(schedule_id=row.id, by=BY, now=clock.now()),
+    }
+    turnstile = Turnstile(monkeypatch, "verb.before_commit")
+    held = in_thread(verbs[verb])
+    assert turnstile.reached.wait(PATIENCE)
+    assert firing.fire_due(clock.now(), 100, holder=holder()).claimed == 1
+    assert Firing.objects.get().schedule_id == other.id
+    turnstile.opened.set()
+    held.join(PATIENCE)
+    firing.fire_due(clock.now(), 100, holder=holder())
+    firings = firings_of(row.id)
+    assert [one.due_at for one in firings] == ([recurrence.first] if verb in {"remove", "trigger"} else [])
+    fired_on = set(Task.objects.filter(schedule_id=row.id).values_list("rack_id", flat=True))
+    assert fired_on == {"remove": {on[1].id}, "trigger": {rack.id for rack in on}}.get(verb, set())
+    assert broken() == {}
 
 
 def test_a_pause_and_resume_beside_a_tick_leaves_it_enabled_and_ahead(monkeypatch):
