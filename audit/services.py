@@ -15,6 +15,7 @@ from audit.models import AuditEntry
 from flowsched import db
 from flowsched.actor import Actor
 from flowsched.errors import FlowschedError
+from flowsched.faults import fault
 
 
 @dataclass(slots=True)
@@ -44,6 +45,7 @@ def verb(
             yield done
             if done.changed:
                 _write(name, by=by, kind=kind, now=now, done=done, refused="")
+            fault("verb.before_commit")
     except FlowschedError as error:
         if error.kind not in {"busy", "unavailable"}:
             with db.translate(), transaction.atomic():

@@ -7,6 +7,7 @@ chunk of racks), write back (writeback.py). Each phase's module says what is los
 from __future__ import annotations
 
 import logging
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,8 +69,8 @@ class Triggered:
 
     @property
     def refusals(self) -> list[FiringScope]:
-        """The scopes that got no task."""
-        return [scope for scope in self.scopes if scope.task_id is None]
+        """The scopes that got no task and will get none."""
+        return [scope for scope in self.scopes if scope.task_id is None and scope.state != "pending"]
 
 
 def fire_due(now: datetime, limit: int, *, holder: Holder) -> Fired:
@@ -129,16 +130,22 @@ def trigger(*, schedule_id: UUID, by: Actor, now: datetime, request_id: UUID | N
         else:
             hold_refuse()
             plan = _plan_trigger(row, key, by, now)
-            [firing_id] = write_firings([plan], holder)
+            written = write_firings([plan], holder)
+            if not written:  # two requests with one id for two schedules, at the same moment
+                _repeated(Firing.objects.get(key=key), schedule_id)
+            firing_id = written[0]
             advance([plan], now, actor=by.name)
             notify(CHANNEL)
             done.after = {"firing": firing_id, "due_at": plan.due_at.isoformat(), "scopes": len(plan.scopes)}
     if before is None:
+        fault("trigger.after_claim")
         try:
             submit([firing_id], holder=holder, now=now, wait=True)
         except Held as held:
             _leave_undone(firing_id, holder, held)
         _close_quietly(firing_id, holder, now)
+    else:
+        _wait_for_outcomes(firing_id)
     return _result(firing_id)
 
 
@@ -162,6 +169,13 @@ def _repeated(before: Firing, schedule_id: UUID) -> int:
             f"request id {before.key} was used for schedule '{before.schedule_name}'; use a new one", field="request_id"
         )
     return before.id
+
+
+def _wait_for_outcomes(firing_id: int) -> None:
+    """A repeat that comes while the first request is at work waits a moment, so that both answer the same."""
+    deadline = time.monotonic() + settings.FLOWSCHED_LOCK_TIMEOUT.total_seconds()
+    while FiringScope.objects.filter(firing_id=firing_id, state="pending").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 def _plan_trigger(row: TaskSchedule, key: UUID, by: Actor, now: datetime) -> FiringPlan:
@@ -195,7 +209,7 @@ def _keep_disabled(plan: FiringPlan, row: TaskSchedule) -> None:
 def _result(firing_id: int) -> Triggered:
     firing = Firing.objects.get(id=firing_id)
     result = Triggered(firing, list(FiringScope.objects.filter(firing_id=firing_id).order_by("position", "scope_id")))
-    if result.scopes and not result.task_ids:
+    if result.scopes and len(result.refusals) == len(result.scopes):
         reasons = "; ".join(f"{scope.rack_name or scope.scope_id}: {scope.reason}" for scope in result.scopes[:20])
         codes = {scope.reason_code for scope in result.scopes}
         kind = QueueFull if codes == {"queue_full"} else PreconditionFailed
@@ -225,6 +239,19 @@ def withdraw(schedule_id: UUID, scope_ids: Sequence[UUID] | None, code: str, rea
             },
         )
         return int(cursor.rowcount)
+
+
+def in_hand(*, holder: Holder) -> list[int]:
+    """The open firings under this lease, for a process whose connection was lost in the middle of them.
+
+    Those whose lease has run out meanwhile are left to `recover`, which asks whether it is too late for them.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM firing WHERE closed_at IS NULL AND lease_token = %s AND lease_until > clock_timestamp()",
+            [holder.token],
+        )
+        return [row[0] for row in cursor.fetchall()]
 
 
 def release(firing_ids: Sequence[int], *, holder: Holder) -> None:

@@ -111,6 +111,8 @@ class Loop:
             while not self.draining:
                 try:
                     listener.connect()
+                    if failures:
+                        self.held = firing.in_hand(holder=self.holder)
                     claimed = self.run_once()
                     pause = self._pause(claimed)
                     if failures:

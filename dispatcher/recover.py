@@ -3,7 +3,8 @@
 A takeover is a compare-and-set of the lease. What the dead process submitted has its outcome already (task and
 outcome are one commit); what is still `pending` is submitted now if it is not too late, else recorded as missed. A
 firing that was taken over three times and is still open is closed as failed and its schedule disabled: whatever
-kills its dispatchers shall not kill a fourth.
+kills its dispatchers shall not kill a fourth. One that was taken over before is taken over alone, so that those that
+were in hand together with a killer do not share its end.
 
 While a hold is on nothing is taken over. What a hold made a living dispatcher put down is taken up after the release by
 the same rules, but counts for nothing: a hold may come and go any number of times.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,6 +26,7 @@ from dispatcher.records import Holder, Reason, utc_seconds
 from dispatcher.submit import fail_scopes, submit
 from dispatcher.writeback import write_back
 from flowsched.db import retried
+from flowsched.errors import Busy, NotFound
 from schedules.models import TaskSchedule
 from schedules.services import schedule_disable
 from tasks.hold import hold_gate
@@ -32,10 +35,15 @@ logger = logging.getLogger(__name__)
 
 MAX_TAKEOVERS = 3
 
+_ORPHANED = """
+SELECT id, takeovers > 0 FROM firing WHERE closed_at IS NULL AND lease_until < %s ORDER BY lease_until LIMIT %s
+"""
+
 _TAKE_OVER = """
 WITH lost AS (
-    SELECT id, lease_token IS NULL AS put_down FROM firing WHERE closed_at IS NULL AND lease_until < %s
-     ORDER BY lease_until LIMIT %s FOR NO KEY UPDATE SKIP LOCKED)
+    SELECT id, lease_token IS NULL AS put_down FROM firing
+     WHERE id = ANY(%s) AND closed_at IS NULL AND lease_until < %s
+     ORDER BY id FOR NO KEY UPDATE SKIP LOCKED)
 UPDATE firing f
    SET lease_owner = %s, lease_token = %s, lease_until = clock_timestamp() + %s::interval,
        takeovers = takeovers + CASE WHEN lost.put_down THEN 0 ELSE 1 END
@@ -62,19 +70,30 @@ def recover(now: datetime, limit: int, *, holder: Holder) -> tuple[int, list[int
 
     Returns how many were taken over, and the ids of those still open because a rack of theirs is locked.
     """
-    orphans = _take_over(now, limit, holder)
-    if not orphans:
-        return 0, []
+    with connection.cursor() as cursor:
+        cursor.execute(_ORPHANED, [now, limit])
+        found = cursor.fetchall()
+    first_time = [firing_id for firing_id, before in found if not before]
+    count, held = 0, []
+    for ids in ([first_time] if first_time else []) + [[firing_id] for firing_id, before in found if before]:
+        orphans = _take_over(ids, now, holder)
+        count += len(orphans)
+        held += _finish(orphans, holder, now)
+    return count, held
+
+
+def _finish(orphans: Sequence[_Orphan], holder: Holder, now: datetime) -> list[int]:
+    """Finish or give up what was just taken over. Returns the firings still open because a rack is locked."""
     for orphan in orphans:
         _log(orphan)
         if orphan.takeovers > MAX_TAKEOVERS:
-            _give_up(orphan, holder, now)
+            _give_up_patiently(orphan, holder, now)
     alive = [orphan for orphan in orphans if orphan.takeovers <= MAX_TAKEOVERS]
     _miss_the_late(alive, holder, now)
     ids = [orphan.id for orphan in alive]
     locked = submit(ids, holder=holder, now=now)
     write_back(ids, holder=holder, now=now)
-    return len(orphans), (ids if locked else [])
+    return ids if locked else []
 
 
 def _log(orphan: _Orphan) -> None:
@@ -88,8 +107,8 @@ def _log(orphan: _Orphan) -> None:
 
 
 @retried
-def _take_over(now: datetime, limit: int, holder: Holder) -> list[_Orphan]:
-    values: list[Any] = [now, limit, holder.owner, holder.token, holder.lease]
+def _take_over(firing_ids: Sequence[int], now: datetime, holder: Holder) -> list[_Orphan]:
+    values: list[Any] = [list(firing_ids), now, holder.owner, holder.token, holder.lease]
     with transaction.atomic(), connection.cursor() as cursor:
         if hold_gate() is not None:
             return []
@@ -133,6 +152,14 @@ def _pending_of(firing_id: int) -> list[int]:
         return [row[0] for row in cursor.fetchall()]
 
 
+def _give_up_patiently(orphan: _Orphan, holder: Holder, now: datetime) -> None:
+    """A schedule that somebody holds is given up when the lease has run out again; the others do not wait for it."""
+    try:
+        _give_up(orphan, holder, now)
+    except Busy as error:
+        logger.warning("firing %s of %s cannot be given up yet: %s", orphan.id, orphan.schedule_name, error)
+
+
 @retried
 def _give_up(orphan: _Orphan, holder: Holder, now: datetime) -> None:
     """Close the firing as failed and disable its schedule; what was submitted stays submitted."""
@@ -141,7 +168,9 @@ def _give_up(orphan: _Orphan, holder: Holder, now: datetime) -> None:
         "see the dispatchers' logs, then resume the schedule"
     )
     with transaction.atomic():
-        schedule_disable(schedule_id=orphan.schedule_id, reason=reason, now=now)
+        if TaskSchedule.objects.filter(id=orphan.schedule_id).exists():
+            with suppress(NotFound):  # deleted between the two statements
+                schedule_disable(schedule_id=orphan.schedule_id, reason=reason, now=now)
         fail_scopes(_pending_of(orphan.id), Reason.GIVEN_UP, reason, holder)
         with connection.cursor() as cursor:
             cursor.execute(

@@ -104,6 +104,7 @@ def submit(firing_ids: Sequence[int], *, holder: Holder, now: datetime, wait: bo
     with db.bound_cursor() as cursor:
         cursor.execute(_PENDING, [list(firing_ids), holder.token])
         pending = [row[0] for row in cursor.fetchall()]
+    fault("submit.after_read")
     job = _Job(_headers(firing_ids) if pending else {}, holder, now, wait)
     locked: list[int] = []
     for start in range(0, len(pending), CHUNK):
@@ -228,6 +229,7 @@ def _decide(rows: Sequence[tuple[Any, ...]], job: _Job) -> list[Outcome]:
 
 def _submission(header: _Header, template: Template, row: tuple[Any, ...]) -> Submission:
     _, _, rack_id, rack_name, component_filter, key = row
+    fault(f"submit.rack.{rack_name}")
     parsed = filter_parse(_decoded(component_filter))
     return Submission(
         key=key,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import uuid
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -338,6 +339,19 @@ def test_a_tick_recorded_before_only_advances(caplog):
     assert Firing.objects.filter(schedule_id=twice.id).count() == 1
     assert Firing.objects.filter(schedule_id=other.id).count() == 2
     assert reread(twice).next_run_at == NOW + timedelta(seconds=5, hours=1)
+
+
+def test_the_database_itself_allows_a_tick_one_firing(caplog):
+    """D-4: whatever key a second one carries, firing_tick_once refuses it, and its batch goes on."""
+    twice, other = due_schedule("twice", racks(1)), due_schedule("other", racks(1))
+    fire()
+    Firing.objects.filter(schedule_id=twice.id).update(key=uuid.uuid4())
+    TaskSchedule.objects.filter(id=twice.id).update(next_run_at=NOW - timedelta(seconds=1))
+    TaskSchedule.objects.filter(id=other.id).update(next_run_at=NOW)
+    caplog.set_level(logging.CRITICAL, "dispatcher")
+    assert fire(NOW + timedelta(seconds=5)) == 2
+    assert Firing.objects.filter(schedule_id=twice.id).count() == 1
+    assert Firing.objects.filter(schedule_id=other.id).count() == 2
 
 
 def test_keys_come_from_schedule_time_and_scope():

@@ -9,6 +9,7 @@ import pytest
 from django.db import connection, transaction
 
 from dispatcher import firing
+from dispatcher import recover as recover_module
 from dispatcher import submit as submit_module
 from dispatcher.claim import claim
 from dispatcher.models import Firing, FiringScope
@@ -16,7 +17,7 @@ from dispatcher.recover import MAX_TAKEOVERS, recover
 from dispatcher.retention import firings_forget
 from dispatcher.submit import fail_scopes, submit
 from dispatcher.writeback import write_back
-from flowsched import db
+from flowsched import clock, db
 from flowsched.errors import Busy
 from schedules.models import TaskSchedule
 from scopes.models import TaskScheduleScope
@@ -145,6 +146,64 @@ def test_after_three_takeovers_it_is_given_up():
     row.refresh_from_db()
     assert (row.enabled, row.disabled_kind) == (False, "system")
     assert "taken over 3 times" in row.disabled_reason
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_giving_up_one_whose_schedule_is_deleted_or_held_does_not_stop_the_others(monkeypatch, held):
+    """D-6, X-26: the given up one is closed, now or when its lease has run out again; its neighbour is finished."""
+    bad, good = due_schedule("bad", racks(1)), due_schedule("good", racks(1))
+    died_after_claim(bad, good)
+    Firing.objects.filter(schedule_id=bad.id).update(takeovers=MAX_TAKEOVERS)
+    Firing.objects.filter(schedule_id=good.id).update(takeovers=1)
+    if held:
+
+        def busy(**_):
+            raise Busy("held by psql")
+
+        monkeypatch.setattr("dispatcher.recover.schedule_disable", busy)
+    else:
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM task_schedule WHERE id = %s", [bad.id])
+    recover(NOW, 10, holder=holder())
+    assert outcomes(good) == [("submitted", "")]
+    assert outcomes(bad) == [("pending", "") if held else ("failed", "given_up")]
+    assert firing_of(bad).state == ("open" if held else "failed")
+
+
+def test_what_was_taken_over_before_is_taken_over_alone():
+    """X-26: a firing that kills its dispatchers raises nobody else's count after the first time."""
+    rows = [due_schedule(f"s{n}", racks(1)) for n in range(3)]
+    died_after_claim(*rows)
+    Firing.objects.update(takeovers=1)
+    real = recover_module.submit
+    calls = []
+
+    def submit_one(ids, **how):
+        calls.append(list(ids))
+        taken = Firing.objects.filter(closed_at=None, takeovers__gt=1)
+        assert list(taken.values_list("id", flat=True)) == calls[-1]
+        return real(ids, **how)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recover_module, "submit", submit_one)
+        assert recover(NOW, 10, holder=holder())[0] == 3
+    assert [len(ids) for ids in calls] == [1, 1, 1]
+    assert not Firing.objects.filter(closed_at=None).exists()
+
+
+def test_after_an_outage_what_is_in_hand_goes_on_unless_its_lease_has_run_out():
+    """X-4: a dispatcher whose connection was lost need not wait for its own lease; what is late is recovery's."""
+    row = due_schedule("nightly", racks(1))
+    mine = holder()
+    _, ids = claim(NOW, 10, holder=mine)
+    assert firing.in_hand(holder=mine) == ids
+    assert firing.in_hand(holder=holder()) == []
+    assert firing.resume_held(ids, holder=mine, now=NOW) == []
+    assert firing_of(row).takeovers == 0
+    due_schedule("late", racks(1))
+    claim(NOW, 10, holder=mine)
+    Firing.objects.filter(closed_at=None).update(lease_until=clock.now() - timedelta(seconds=1))
+    assert firing.in_hand(holder=mine) == []
 
 
 def test_the_third_takeover_still_tries():

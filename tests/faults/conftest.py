@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.faults.harness import Product
+from tests.faults.pgbox import Box, pointed_at
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -17,7 +18,30 @@ def pytest_runtest_makereport(item, call):
 
 
 @pytest.fixture
-def product(tmp_path):
+def product(tmp_path, request):
+    if "boxed" in request.fixturenames:
+        request.getfixturevalue("boxed")  # before the processes, so that they end while it is still there
     one = Product(tmp_path)
     yield one
     one.stop()
+
+
+@pytest.fixture(scope="session")
+def box(django_db_blocker):
+    """A server of this run's own, made when the first test asks for it."""
+    one = Box()
+    try:
+        with django_db_blocker.unblock():
+            one.start()
+        yield one
+    finally:
+        one.remove()
+
+
+@pytest.fixture
+def boxed(box, django_db_blocker):
+    """The test and its processes use a fresh database on a server that the test may kill."""
+    with django_db_blocker.unblock():
+        box.start()
+        with pointed_at(box.cluster, box.database()):
+            yield box

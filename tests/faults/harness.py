@@ -1,4 +1,4 @@
-"""Real processes on the test's own database, killed by pid; the effect log; the invariants that must always hold.
+"""Real processes on the test's own database, killed by pid, and the effect log.
 
 The processes are the product's own commands, started as a supervisor would start them. What counts as done is the
 effect log, a file outside the database: the product's tables cannot vouch for themselves.
@@ -12,12 +12,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LOGIN = ("USER", "PASSWORD", "HOST", "PORT")
@@ -25,11 +25,14 @@ LEASE = 2.0  # seconds: leases of the processes under test
 
 
 def wait_for(condition: Callable[[], object], seconds: float, what: str) -> None:
-    """Poll until `condition` holds; fail with what did not happen."""
+    """Poll until `condition` holds; fail with what did not happen. A database that is away is asked again."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        if condition():
-            return
+        try:
+            if condition():
+                return
+        except (OperationalError, InterfaceError):
+            connection.close()
         time.sleep(0.05)
     raise AssertionError(f"within {seconds:g} s this did not happen: {what}")
 
@@ -41,6 +44,7 @@ class Product:
         self.folder = folder
         self.effect_log = folder / "effects.jsonl"
         self.processes: list[subprocess.Popen[bytes]] = []
+        self._logs: dict[int, Path] = {}
 
     def environment(self, **extra: str) -> dict[str, str]:
         """What the processes are configured with: the test's database, short leases, files of their own."""
@@ -59,7 +63,8 @@ class Product:
 
     def start(self, *words: str, faults: str = "", **extra: str) -> subprocess.Popen[bytes]:
         """Start `manage.py WORDS`; its output goes to a file that a failing test can be read by."""
-        log = (self.folder / f"{words[0]}-{len(self.processes)}.log").open("wb")
+        path = self.folder / f"{words[0]}-{len(self.processes)}.log"
+        log = path.open("wb")
         process = subprocess.Popen(
             [sys.executable, str(ROOT / "manage.py"), *words],
             env=self.environment(FLOWSCHED_FAULTS=faults, **extra),
@@ -71,6 +76,7 @@ class Product:
         )
         log.close()
         self.processes.append(process)
+        self._logs[process.pid] = path
         return process
 
     def dispatcher(self, faults: str = "", **extra: str) -> subprocess.Popen[bytes]:
@@ -78,6 +84,15 @@ class Product:
 
     def worker(self, faults: str = "", **extra: str) -> subprocess.Popen[bytes]:
         return self.start("run_worker", faults=faults, **extra)
+
+    def said(self, process: subprocess.Popen[bytes]) -> str:
+        """What one process has written."""
+        return self._logs[process.pid].read_text()
+
+    def serving(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait until a dispatcher or worker has begun, its signal handlers in place."""
+        words = (" started: poll", " runs at a time")
+        wait_for(lambda: any(word in self.said(process) for word in words), 40, "the process has begun")
 
     def logs(self) -> str:
         return "\n".join(f"--- {path.name}\n{path.read_text()[-4000:]}" for path in sorted(self.folder.glob("*.log")))
@@ -109,6 +124,11 @@ def killed(process: subprocess.Popen[bytes], seconds: float = 20.0) -> bool:
     return process.wait(seconds) == -signal.SIGKILL
 
 
+def stopped(process: subprocess.Popen[bytes]) -> bool:
+    """Whether SIGSTOP holds the process."""
+    return Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
 def nobody_connected() -> bool:
     """A killed process's sessions hold their locks until the server notices."""
     others = query(
@@ -132,47 +152,6 @@ def query(sql: str, *values: object) -> list[tuple[object, ...]]:
         return cursor.fetchall()
 
 
-INVARIANTS = {
-    "a tick fired twice": """
-        SELECT schedule_id, due_at FROM firing WHERE cause = 'automatic' GROUP BY 1, 2 HAVING count(*) > 1""",
-    "a key with two tasks": "SELECT idempotency_key FROM task GROUP BY 1 HAVING count(*) > 1",
-    "a submitted scope without its task": """
-        SELECT fs.id FROM firing_scope fs LEFT JOIN task t ON t.id = fs.task_id
-         WHERE fs.state = 'submitted' AND t.id IS NULL""",
-    "a task that no firing scope names": """
-        SELECT t.id FROM task t WHERE t.schedule_id IS NOT NULL
-           AND NOT EXISTS (SELECT 1 FROM firing_scope fs WHERE fs.task_id = t.id)""",
-    "an outcome without a reason": """
-        SELECT id FROM firing_scope WHERE state NOT IN ('pending', 'submitted') AND reason = ''""",
-    "a pending scope of a closed firing": """
-        SELECT fs.id FROM firing_scope fs JOIN firing f ON f.id = fs.firing_id
-         WHERE fs.state = 'pending' AND f.closed_at IS NOT NULL""",
-    "a next run that has been fired already": """
-        SELECT s.id FROM task_schedule s JOIN firing f ON f.schedule_id = s.id
-         WHERE s.enabled AND f.cause = 'automatic' AND s.next_run_at <= f.due_at""",
-    "a running task without an open run": """
-        SELECT t.id FROM task t WHERE t.status = 'running'
-           AND NOT EXISTS (SELECT 1 FROM run r WHERE r.task_id = t.id AND r.state IN ('running', 'unknown'))""",
-    "a finished task with an open run": """
-        SELECT t.id FROM task t JOIN run r ON r.task_id = t.id
-         WHERE t.status IN ('completed', 'failed', 'terminated') AND r.state IN ('running', 'unknown')""",
-}
-
-
-def check_invariants(product: Product) -> None:
-    """What must hold whatever was killed, and after everything has come to rest."""
-    for name, sql in INVARIANTS.items():
-        assert query(sql) == [], name
-    applied = Counter(
-        (effect["key"], effect["component"], effect["action"]) for effect in product.effects() if effect["applied"]
-    )
-    assert [effect for effect, times in applied.items() if times > 1] == [], "an effect was applied twice"
-
-
-def at_rest() -> bool:
-    """Nothing open, nothing waiting to be done."""
-    [(open_firings, active)] = query(
-        "SELECT (SELECT count(*) FROM firing WHERE closed_at IS NULL),"
-        " (SELECT count(*) FROM task WHERE status IN ('waiting', 'pending', 'running'))"
-    )
-    return open_firings == 0 and active == 0
+def database_clock() -> datetime:
+    [(now,)] = query("SELECT clock_timestamp()")
+    return now

@@ -3,48 +3,19 @@
 from __future__ import annotations
 
 import signal
-from datetime import timedelta
 
 import pytest
 
 from dispatcher.models import Firing, FiringScope
 from flowsched import clock
 from inventory.models import Component
-from schedules.models import TaskSchedule
 from tasks.models import Process, Task
 from tests.dispatcher.helpers import due_schedule, racks, session
-from tests.faults.harness import at_rest, check_invariants, killed, query, terminate, wait_for
+from tests.faults.harness import killed, query, stopped, terminate, wait_for
+from tests.faults.invariants import at_rest, check_invariants
+from tests.faults.schedules import make_due, release
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
-
-
-def make_due(count: int, per_schedule: int = 1) -> list[TaskSchedule]:
-    """Schedules on racks of their own, an hour apart from firing again, due now all at once."""
-    rows = [due_schedule(f"s{n}", racks(per_schedule), now=clock.now()) for n in range(count)]
-    TaskSchedule.objects.update(next_run_at=clock.now() + timedelta(days=1))
-    return rows
-
-
-def release() -> None:
-    """Let every schedule come due in one commit, and wake the dispatchers."""
-    query("UPDATE task_schedule SET next_run_at = clock_timestamp() RETURNING id")
-    query("SELECT pg_notify('flowsched_schedules', '')")
-
-
-def test_two_dispatchers_fire_each_of_two_hundred_schedules_once(product):
-    """X-22, F-230: disjoint claims, exactly one firing and one task each, both at work."""
-    make_due(200)
-    product.dispatcher()
-    product.dispatcher()
-    wait_for(lambda: Process.objects.filter(kind="dispatcher").count() == 2, 20, "two dispatchers beat")
-    release()
-    wait_for(lambda: Firing.objects.filter(state="done").count() == 200, 30, "200 firings are done")
-    per_owner = dict(query("SELECT lease_owner, count(*) FROM firing GROUP BY 1"))
-    assert len(per_owner) == 2, per_owner
-    assert (
-        Firing.objects.count() == FiringScope.objects.filter(state="submitted").count() == Task.objects.count() == 200
-    )
-    check_invariants(product)
 
 
 @pytest.mark.parametrize(
@@ -148,16 +119,57 @@ def test_a_second_sigterm_stops_at_once_and_loses_nothing(product):
     check_invariants(product)
 
 
-def test_a_dispatcher_stopped_beyond_its_lease_writes_nothing_when_it_wakes(product):
-    """X-15: SIGSTOP after the claim, taken over, SIGCONT: the sleeper's token is stale."""
+@pytest.mark.parametrize("point", ["claim.before_commit", "fire.after_claim", "submit.before_commit"])
+def test_a_dispatcher_stopped_beyond_its_lease_writes_nothing_when_it_wakes(product, point):
+    """X-14, X-15: SIGSTOP, with and without a transaction open; another finishes; SIGCONT: no row changes any more."""
     make_due(1, per_schedule=3)
     release()
-    sleeper = product.dispatcher(faults="fire.after_claim:stop")
-    wait_for(lambda: Firing.objects.filter(state="open").exists(), 20, "claimed")
-    product.dispatcher()
-    wait_for(lambda: Firing.objects.filter(state="done").exists(), 20, "taken over")
+    sleeper = product.dispatcher(faults=f"{point}:stop", FLOWSCHED_IDLE_IN_TRANSACTION_TIMEOUT="1")
+    wait_for(lambda: stopped(sleeper), 40, "it has stopped")
+    other = product.dispatcher()
+    wait_for(lambda: Firing.objects.filter(state="done").exists(), 40, "the other finished it")
+    assert terminate(other) == 0
+    before = row_versions()
     sleeper.send_signal(signal.SIGCONT)
-    assert terminate(sleeper) == 0
+    assert terminate(sleeper) == 0, product.said(sleeper)
+    assert row_versions() == before
     assert Task.objects.count() == 3
-    assert Firing.objects.get().takeovers == 1
+    assert Firing.objects.get().takeovers == (0 if point == "claim.before_commit" else 1)
+    check_invariants(product)
+
+
+def row_versions() -> dict[str, list[tuple[object, ...]]]:
+    """The transaction that last wrote each row of all that a firing writes."""
+    tables = ("task_schedule", "task_schedule_scope", "firing", "firing_scope", "task", "run", "audit_entry")
+    return {table: query(f"SELECT id, xmin::text FROM {table} ORDER BY id") for table in tables}
+
+
+@pytest.mark.parametrize("fault", ["submit.between_chunks", "submit.before_outcome@2", "submit.before_commit@2"])
+def test_killed_between_and_inside_chunks_every_rack_gets_its_one_task(product, fault):
+    """X-2: 260 racks are two chunks; the first is done when the dispatcher dies, the second is not."""
+    name, _, nth = fault.partition("@")
+    make_due(1, per_schedule=260, components=1)
+    release()
+    assert killed(product.dispatcher(faults=f"{name}:kill9@{nth or 1}"), 40), "the fault point was not reached"
+    assert FiringScope.objects.filter(state="submitted").count() == Task.objects.count() == 250
+    first = set(Task.objects.values_list("id", flat=True))
+    product.dispatcher()
+    wait_for(lambda: Firing.objects.filter(state="done").exists(), 40, "taken over and finished")
+    assert FiringScope.objects.filter(state="submitted").count() == Task.objects.count() == 260
+    assert first < set(Task.objects.values_list("id", flat=True))
+    check_invariants(product)
+
+
+def test_a_trigger_killed_after_its_claim_is_finished_by_a_dispatcher(product):
+    """X-2, X-24: the command line dies; the same request id later answers what the dispatcher did."""
+    [row] = make_due(1, per_schedule=2)
+    words = ("schedule", "trigger", row.name, "--request-id", "8f1f6a3c-53a5-4f6e-9d0a-3f5f9a1c7b11")
+    assert killed(product.start(*words, faults="trigger.after_claim:kill9"), 40)
+    assert FiringScope.objects.filter(state="pending").count() == 2
+    product.dispatcher()
+    wait_for(lambda: Firing.objects.filter(state="done").exists(), 40, "the dispatcher finished it")
+    again = product.start(*words)
+    assert again.wait(40) == 0, product.said(again)
+    assert "2 tasks submitted" in product.said(again)
+    assert Firing.objects.count() == 1
     check_invariants(product)
