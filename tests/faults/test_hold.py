@@ -13,7 +13,8 @@ from flowsched import clock
 from schedules.models import TaskSchedule
 from tasks.models import Process, Task
 from tests.dispatcher.helpers import due_schedule, racks
-from tests.faults.harness import ROOT, at_rest, check_invariants, query, wait_for
+from tests.faults.harness import ROOT, query, wait_for
+from tests.faults.invariants import at_rest, check_invariants
 from tests.faults.test_firing import make_due, release
 from tests.tasks_runs.helpers import make_task
 
