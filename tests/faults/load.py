@@ -34,7 +34,7 @@ class Load:
     def goes_on(self, firings: int) -> None:
         """Wait until that many more firings are done: the product lives."""
         before = self.fired()
-        wait_for(lambda: self.fired() >= before + firings, 60, f"{firings} more firings are done")
+        wait_for(lambda: self.fired() >= before + firings, 120, f"{firings} more firings are done")
 
     def judge(self, product: Product) -> None:
         """Pause everything, let it come to rest, and ask all three oracles."""
@@ -42,7 +42,7 @@ class Load:
         for row in self.recurrences:
             schedule_pause(schedule_id=row.id, reason="the test is over", by=BY, now=database_clock())
             paused[row] = database_clock()
-        wait_for(lambda: at_rest(but_unknown=True), 90, "everything is at rest")
+        wait_for(lambda: at_rest(but_unknown=True), 180, "everything is at rest")
         problems = {}
         for row, recurrence in self.recurrences.items():
             firings = firings_of(row.id)

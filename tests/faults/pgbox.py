@@ -25,7 +25,7 @@ from flowsched.postgres import account as accounts
 from flowsched.postgres import binaries as programs
 from flowsched.postgres import location, server
 from flowsched.postgres.location import Cluster
-from tests.faults.harness import ROOT, database_url
+from tests.faults.harness import ROOT, database_url, wait_for
 
 TEMPLATE = "migrated"
 
@@ -90,6 +90,7 @@ def kill_server(cluster: Cluster) -> None:
     for pid in server._processes_in(cluster.data) or ():
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not server._processes_in(cluster.data), 30, "the server is gone")
 
 
 @contextmanager
