@@ -66,7 +66,6 @@ class Firing(models.Model):
             models.Index(fields=["lease_until"], condition=Q(closed_at__isnull=True), name="firing_open"),
             models.Index(fields=["schedule_id"], condition=Q(closed_at__isnull=True), name="firing_open_by_schedule"),
             models.Index(fields=["schedule_id", "-fired_at", "-id"], name="firing_history"),
-            models.Index(fields=["-fired_at", "-id"], name="firing_recent"),
         ]
 
     def __str__(self) -> str:

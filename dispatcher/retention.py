@@ -12,18 +12,19 @@ BATCH = 1000
 
 
 def firings_forget(*, now: datetime, limit: int = BATCH) -> int:
-    """Delete up to `limit` firings closed longer ago than FLOWSCHED_HISTORY_DAYS, their scopes with them.
+    """Of the `limit` oldest firings delete those closed longer ago than FLOWSCHED_HISTORY_DAYS, with their scopes.
 
-    Returns how many were deleted.
+    Returns how many were deleted. The oldest by id, so that a call reads `limit` rows and not the table.
     """
     before = now - max(timedelta(days=settings.FLOWSCHED_HISTORY_DAYS), AT_LEAST)
     with connection.cursor() as cursor:
         cursor.execute(
             """
             DELETE FROM firing WHERE id IN (
-                SELECT id FROM firing WHERE closed_at IS NOT NULL AND fired_at < %s
-                 ORDER BY fired_at LIMIT %s FOR UPDATE SKIP LOCKED)
+                SELECT id FROM firing
+                 WHERE id IN (SELECT id FROM firing ORDER BY id LIMIT %s) AND closed_at IS NOT NULL AND fired_at < %s
+                 ORDER BY id FOR UPDATE SKIP LOCKED)
             """,
-            [before, limit],
+            [limit, before],
         )
         return int(cursor.rowcount)

@@ -51,11 +51,14 @@ SELECT fs.id, fs.firing_id, fs.rack_id, fs.rack_name, fs.component_filter, fs.ke
    FOR NO KEY UPDATE OF fs FOR SHARE OF f
 """
 
+# The ids stand there twice for the planner: after an ANALYZE without pending rows it takes `pending` for the rarer
+# condition, and joins every pending row of the table with every row of the array.
 _OUTCOMES = """
 UPDATE firing_scope fs
    SET state = o.state, reason_code = o.code, reason = o.reason, task_id = o.task_id
-  FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::text[], %s::uuid[]) AS o(id, state, code, reason, task_id)
- WHERE fs.id = o.id AND fs.state = 'pending'
+  FROM unnest(%(id)s::bigint[], %(state)s::text[], %(code)s::text[], %(reason)s::text[], %(task_id)s::uuid[])
+       AS o(id, state, code, reason, task_id)
+ WHERE fs.id = o.id AND fs.id = ANY(%(id)s::bigint[]) AND fs.state = 'pending'
 """
 
 _PUT_DOWN = """
@@ -258,7 +261,8 @@ def _write_outcomes(settled: Sequence[tuple[int, str, str, str, UUID | None]]) -
     if not settled:
         return
     with db.bound_cursor() as cursor:
-        cursor.execute(_OUTCOMES, [list(column) for column in zip(*settled, strict=True)])
+        columns = [list(column) for column in zip(*settled, strict=True)]
+        cursor.execute(_OUTCOMES, dict(zip(("id", "state", "code", "reason", "task_id"), columns, strict=True)))
 
 
 @retried

@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import psycopg
 from django.db import IntegrityError, InterfaceError, InternalError, OperationalError, connection, connections
+from psycopg.types.array import ListBinaryDumper
 
 from flowsched.errors import Busy, Unavailable
 from flowsched.postgres.errors import StartFailed
@@ -85,7 +86,9 @@ def bound_cursor() -> Any:
     django: Any = connection
     django.ensure_connection()
     with django.wrap_database_errors:
-        return django._prepare_cursor(psycopg.Cursor(django.connection))  # noqa: SLF001  what cursor() calls
+        cursor = psycopg.Cursor(django.connection)
+        cursor.adapters.register_dumper(list, ListBinaryDumper)  # as text, each value is escaped by regular expressions
+        return django._prepare_cursor(cursor)  # noqa: SLF001  what cursor() calls
 
 
 def is_busy(error: BaseException) -> bool:

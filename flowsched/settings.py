@@ -116,6 +116,9 @@ _database["OPTIONS"]["session"] = {
     "idle_in_transaction_session_timeout": FLOWSCHED_IDLE_IN_TRANSACTION_TIMEOUT,
 }
 _database["OPTIONS"].setdefault("connect_timeout", 10)
+_database["OPTIONS"].setdefault(
+    "prepare_threshold", 5
+)  # for flowsched.db.bound_cursor: planning costs as much as running
 DATABASES = {"default": _database}
 
 # Firing and tasks -----------------------------------------------------------------------------------------------

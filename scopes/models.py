@@ -20,7 +20,9 @@ class TaskScheduleScope(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    schedule = models.ForeignKey(TaskSchedule, on_delete=models.DO_NOTHING, db_constraint=False, related_name="scopes")
+    schedule = models.ForeignKey(  # indexed by task_schedule_scope_rack_once
+        TaskSchedule, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="scopes"
+    )
     rack = models.ForeignKey(Rack, null=True, blank=True, on_delete=models.DO_NOTHING, db_index=False, related_name="+")
     component_filter = models.JSONField(null=True, blank=True)
     last_task = models.ForeignKey(

@@ -55,7 +55,6 @@ class Migration(migrations.Migration):
                         name="firing_open_by_schedule",
                     ),
                     models.Index(fields=["schedule_id", "-fired_at", "-id"], name="firing_history"),
-                    models.Index(fields=["-fired_at", "-id"], name="firing_recent"),
                 ],
                 "constraints": [
                     models.UniqueConstraint(
