@@ -10,7 +10,9 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 from django.conf import settings
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from dispatcher import firing
 from dispatcher.models import Firing, FiringScope
 from dispatcher.records import Holder, new_holder
 from flowsched.actor import Actor, Door
@@ -114,3 +116,23 @@ def in_thread(function) -> threading.Thread:
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     return thread
+
+
+def queries(captured: CaptureQueriesContext) -> int:
+    """How many statements, transaction control left out."""
+    words = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE", "ROLLBACK")
+    return len([q for q in captured.captured_queries if not q["sql"].startswith(words)])
+
+
+def raw(sql: str, *values: object) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+
+
+def fire(now: datetime = NOW, limit: int = 100) -> int:
+    return firing.fire_due(now, limit, holder=holder()).claimed
+
+
+def reread(row: TaskSchedule) -> TaskSchedule:
+    row.refresh_from_db()
+    return row

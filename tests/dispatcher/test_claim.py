@@ -8,8 +8,6 @@ import uuid
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from dispatcher import firing
 from dispatcher.claim import claim
@@ -25,33 +23,16 @@ from tests.dispatcher.helpers import (
     NOW,
     due_schedule,
     finish_tasks,
+    fire,
     firing_of,
     holder,
     outcomes,
     racks,
+    reread,
     row_held,
 )
 
 pytestmark = pytest.mark.django_db
-
-
-def fire(now: datetime = NOW, limit: int = 100) -> int:
-    return firing.fire_due(now, limit, holder=holder()).claimed
-
-
-def reread(row: TaskSchedule) -> TaskSchedule:
-    row.refresh_from_db()
-    return row
-
-
-def raw(sql: str, *values: object) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, values)
-
-
-def queries(captured: CaptureQueriesContext) -> int:
-    words = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE", "ROLLBACK")
-    return len([q for q in captured.captured_queries if not q["sql"].startswith(words)])
 
 
 def test_a_due_schedule_gives_one_task_a_rack_and_a_record():
@@ -254,67 +235,6 @@ def test_a_firing_leaves_version_alone_and_moves_updated_at():
     assert row.updated_at == NOW
 
 
-POISON = {
-    "zone": ("UPDATE task_schedule SET timezone = 'Mars/Base' WHERE id = %s", "Mars/Base"),
-    "cron": ("UPDATE task_schedule SET spec_type = 'cron', spec = '61 * * * *' WHERE id = %s", "61"),
-    "never": ("UPDATE task_schedule SET spec_type = 'cron', spec = '0 0 30 2 *' WHERE id = %s", "never occurs"),
-    "template text": ("UPDATE task_schedule SET operation_template = '\"x\"' WHERE id = %s", "operation"),
-    "template code": (
-        'UPDATE task_schedule SET operation_template = \'{"type": "power_control", "code": "explode"}\' WHERE id = %s',
-        "explode",
-    ),
-    "template null": ("UPDATE task_schedule SET operation_template = 'null' WHERE id = %s", "operation"),
-    "overlap interval": ("UPDATE task_schedule SET spec = '-5s' WHERE id = %s", "-5s"),
-}
-
-
-@pytest.mark.parametrize("name", sorted(POISON))
-def test_a_poison_row_is_disabled_and_holds_up_nobody(name, caplog):
-    """F-234, F-284, D-8, X-25: disabled with the reason, firing failed, the good ones fire in the same batch."""
-    caplog.set_level(logging.CRITICAL, "dispatcher")
-    sql, word = POISON[name]
-    good = [due_schedule(f"good {n}", racks(1)) for n in range(3)]
-    bad = due_schedule("bad", racks(1), late=timedelta(hours=1))
-    raw(sql, bad.id)
-    assert fire() == 4
-    assert all(outcomes(row) == [("submitted", "")] for row in good)
-    assert (reread(bad).enabled, bad.disabled_kind) == (False, "system")
-    assert word in bad.disabled_reason
-    record = firing_of(bad)
-    assert record.state == "failed"
-    assert word in record.reason
-    assert outcomes(bad) == [("failed", "schedule_unreadable")]
-    assert not Task.objects.filter(schedule_id=bad.id).exists()
-    assert fire() == 0
-
-
-@pytest.mark.parametrize("moment", ["-infinity", "0044-03-15 00:00:00+00 BC"])
-def test_a_row_the_driver_cannot_read_is_disabled_too(moment, caplog):
-    """D-8, X-25: such a row fails the fetch of its whole batch; the batch goes row by row."""
-    caplog.set_level(logging.CRITICAL, "dispatcher")
-    good = [due_schedule(f"good {n}", racks(1)) for n in range(3)]
-    bad = due_schedule("bad", racks(1))
-    raw("UPDATE task_schedule SET next_run_at = %s::timestamptz WHERE id = %s", moment, bad.id)
-    assert fire() == 4
-    assert all(outcomes(row) == [("submitted", "")] for row in good)
-    assert TaskSchedule.objects.filter(id=bad.id, enabled=False, disabled_kind="system").exists()
-    assert Firing.objects.get(schedule_id=bad.id).state == "failed"
-
-
-@pytest.mark.parametrize(
-    "bad", ['"x"', "{}", '{"kind": "types", "types": []}', '{"kind": "types", "types": ["Toaster"]}', "7"]
-)
-def test_an_unreadable_filter_fails_its_scope_only(bad):
-    """F-232, D-8: the other racks of the schedule get their tasks."""
-    on = racks(2)
-    row = due_schedule("nightly", on)
-    raw("UPDATE task_schedule_scope SET component_filter = %s::jsonb WHERE rack_id = %s", bad, on[0].id)
-    fire()
-    assert outcomes(row) == [("failed", "filter_unreadable"), ("submitted", "")]
-    assert FiringScope.objects.get(state="failed").reason
-    assert reread(row).enabled
-
-
 def test_a_vanished_rack_fails_its_scope_only():
     """F-244, D-8, D-30: soft-deleted racks are named in the reason."""
     on = racks(2)
@@ -373,26 +293,6 @@ def test_an_open_firing_counts_as_overlap():
     TaskSchedule.objects.filter(id=row.id).update(next_run_at=NOW)
     claim(NOW + timedelta(minutes=1), 10, holder=holder())
     assert outcomes(row) == [("pending", ""), ("skipped", "overlap")]
-
-
-def test_a_hundred_due_schedules_are_claimed_in_ten_queries():
-    """Budget: the claim of 100 due schedules, each of two racks."""
-    on = racks(2)
-    for number in range(100):
-        due_schedule(f"s{number}", on)
-    with CaptureQueriesContext(connection) as captured:
-        assert claim(NOW, 100, holder=holder())[0] == 100
-    assert queries(captured) <= 10
-
-
-def test_firing_five_hundred_racks_takes_forty_queries_at_most():
-    """Budget: all three phases of one schedule of 500 racks."""
-    on = racks(500, components=1)
-    row = due_schedule("big", on)
-    with CaptureQueriesContext(connection) as captured:
-        fire()
-    assert queries(captured) <= 40
-    assert firing_of(row).submitted_count == 500
 
 
 @pytest.mark.django_db(transaction=True)

@@ -31,10 +31,10 @@ from tests.dispatcher.helpers import (
     firing_of,
     holder,
     outcomes,
+    queries,
     racks,
     row_held,
 )
-from tests.dispatcher.test_claim import queries
 from tests.dispatcher.test_loop import loop
 
 pytestmark = pytest.mark.django_db

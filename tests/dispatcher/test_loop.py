@@ -26,11 +26,11 @@ from tests.dispatcher.helpers import (
     holder,
     in_thread,
     outcomes,
+    queries,
     racks,
     row_held,
     session,
 )
-from tests.dispatcher.test_claim import queries
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,7 @@ from inventory.models import Rack
 from schedules.models import TaskSchedule
 from tasks.models import Task
 from tests.dispatcher.helpers import due_schedule, firing_of, racks
-from tests.dispatcher.test_claim import POISON
+from tests.dispatcher.test_poison_rows import POISON
 from tests.faults.harness import killed, query, wait_for
 from tests.faults.invariants import at_rest, check_invariants
 from tests.faults.schedules import make_due, release

@@ -1,3 +1,5 @@
+"""What tests of several folders share."""
+
 import pytest
 
 from flowsched import db
