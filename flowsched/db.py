@@ -77,6 +77,14 @@ def retried(function: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
+class _BoundCursor(psycopg.Cursor[Any]):
+    """Remembers its statement for Django's query log also when it is sent by the name it was prepared under."""
+
+    def _convert_query(self, query: Any, params: Any = None) -> Any:
+        self._query = super()._convert_query(query, params)
+        return self._query
+
+
 def bound_cursor() -> Any:
     """A cursor of Django's connection whose values travel beside the statement instead of being written into it.
 
@@ -86,7 +94,7 @@ def bound_cursor() -> Any:
     django: Any = connection
     django.ensure_connection()
     with django.wrap_database_errors:
-        cursor = psycopg.Cursor(django.connection)
+        cursor = _BoundCursor(django.connection)
         cursor.adapters.register_dumper(list, ListBinaryDumper)  # as text, each value is escaped by regular expressions
         return django._prepare_cursor(cursor)  # noqa: SLF001  what cursor() calls
 

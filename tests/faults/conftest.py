@@ -6,6 +6,7 @@ import pytest
 
 from tests.faults.harness import Product
 from tests.faults.pgbox import Box, pointed_at
+from tests.tasks_runs.helpers import clear_jobs
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -21,6 +22,7 @@ def pytest_runtest_makereport(item, call):
 def product(tmp_path, request):
     if "boxed" in request.fixturenames:
         request.getfixturevalue("boxed")  # before the processes, so that they end while it is still there
+    clear_jobs()  # of workers killed by earlier tests: the flush between tests leaves the engine's tables alone
     one = Product(tmp_path)
     yield one
     one.stop()

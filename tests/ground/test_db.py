@@ -6,7 +6,8 @@ import time
 import psycopg
 import pytest
 from django.core.management import call_command
-from django.db import OperationalError, connection, transaction
+from django.db import DataError, OperationalError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from flowsched import clock, db
 from flowsched.errors import Busy, Unavailable
@@ -242,3 +243,18 @@ def test_migrate_runs_without_a_statement_limit_and_one_at_a_time(other, monkeyp
     call_command("migrate", verbosity=0)
     assert seen == ["0", False]
     assert other.execute("SELECT pg_try_advisory_lock(7011001)").fetchone() == (True,)
+
+
+@pytest.mark.django_db
+def test_a_bound_cursor_logs_its_statement_prepared_or_not():
+    """Query budgets and the debug log see what was sent, also once it is sent by name; arrays and errors are Django's."""
+    sql = "SELECT n FROM unnest(%s::int[]) AS n ORDER BY n DESC"
+    with CaptureQueriesContext(connection) as captured:
+        for _ in range(8):  # prepared from the sixth on
+            with db.bound_cursor() as cursor:
+                cursor.execute(sql, [[1, 3, 2]])
+                assert [row[0] for row in cursor.fetchall()] == [3, 2, 1]
+    assert len(captured.captured_queries) == 8
+    assert all("FROM unnest($1::int[])" in query["sql"] for query in captured.captured_queries)
+    with pytest.raises(DataError), transaction.atomic(), db.bound_cursor() as cursor:
+        cursor.execute("SELECT 1 / %s::int", [0])
