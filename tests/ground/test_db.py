@@ -247,7 +247,7 @@ def test_migrate_runs_without_a_statement_limit_and_one_at_a_time(other, monkeyp
 
 @pytest.mark.django_db
 def test_a_bound_cursor_logs_its_statement_prepared_or_not():
-    """Query budgets and the debug log see what was sent, also once it is sent by name; arrays and errors are Django's."""
+    """Query budgets and the debug log see what was sent, also once it is sent by name."""
     sql = "SELECT n FROM unnest(%s::int[]) AS n ORDER BY n DESC"
     with CaptureQueriesContext(connection) as captured:
         for _ in range(8):  # prepared from the sixth on
