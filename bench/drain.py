@@ -135,16 +135,11 @@ def drain(batch: int, dispatchers: int) -> Round:
 
 def bare(batch: int) -> Round:
     """One round of the peer."""
-    import psycopg  # noqa: PLC0415  beside its use
-    from django.db import connection  # noqa: PLC0415
+    from bench import bare as peer  # noqa: PLC0415  after start()
+    from flowsched import db  # noqa: PLC0415
 
-    from bench import bare as peer  # noqa: PLC0415
-
-    parameters = connection.get_connection_params()
-    for name in ("cursor_factory", "context", "prepare_threshold"):
-        parameters.pop(name, None)
     make_due()
-    with psycopg.connect(**parameters, autocommit=True) as own:
+    with db.separate_session() as own:
         began = time.monotonic()
         fired = peer.drain(own, batch)
         seconds = time.monotonic() - began

@@ -12,6 +12,8 @@ from collections.abc import Callable
 import psycopg
 from django.db import connection
 
+from flowsched import db
+
 logger = logging.getLogger(__name__)
 
 SLICE = 0.25  # seconds: how long a stop request may go unnoticed
@@ -45,10 +47,7 @@ class Listener:
             return False
         try:
             connection.ensure_connection()  # starts the embedded database, if that is what is used
-            parameters = connection.get_connection_params()
-            for name in ("cursor_factory", "context", "prepare_threshold"):
-                parameters.pop(name, None)
-            self._connection = psycopg.connect(**parameters, autocommit=True)
+            self._connection = db.separate_session()
             self._connection.execute(f'LISTEN "{self.channel}"')
         except psycopg.Error as error:
             self._fail(error)

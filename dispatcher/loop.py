@@ -76,7 +76,7 @@ class Loop:
             if seen.on_hold:
                 return total
             self._chores(seen, moment)
-            if not _due(seen, moment):
+            if not seen.due(moment):
                 return total
             fired = firing.fire_due(moment, self.batch_size, holder=self.holder)
             total += fired.claimed
@@ -98,9 +98,9 @@ class Loop:
     def _chores(self, seen: Peek, now: datetime) -> None:
         if self.held:
             self.held = firing.resume_held(self.held, holder=self.holder, now=now)
-        if seen.next_lease_end is not None and seen.next_lease_end < now:
+        if seen.orphaned(now):
             self.held += recover(now, self.batch_size, holder=self.holder)[1]
-        if seen.next_expiry is not None and seen.next_expiry < now:
+        if seen.expired(now):
             tasks_expire(now=now)
 
     def run_forever(self) -> None:
@@ -178,7 +178,3 @@ class Loop:
                 process_stop(process_id=self._process, now=clock.now())
         except (DatabaseError, InterfaceError, FlowschedError):
             logger.warning("the database was away while stopping; leases will run out by themselves")
-
-
-def _due(seen: Peek, now: datetime) -> bool:
-    return seen.next_due is not None and seen.next_due <= now

@@ -24,7 +24,8 @@ from django.db import connection, transaction
 
 from dispatcher.records import Holder, Reason, utc_seconds
 from dispatcher.submit import fail_scopes, submit
-from dispatcher.writeback import write_back
+from dispatcher.writeback import close, write_back
+from flowsched import db
 from flowsched.db import retried
 from flowsched.errors import Busy, NotFound
 from schedules.models import TaskSchedule
@@ -172,17 +173,10 @@ def _give_up(orphan: _Orphan, holder: Holder, now: datetime) -> None:
             with suppress(NotFound):  # deleted between the two statements
                 schedule_disable(schedule_id=orphan.schedule_id, reason=reason, now=now)
         fail_scopes(_pending_of(orphan.id), Reason.GIVEN_UP, reason, holder)
-        with connection.cursor() as cursor:
+        with db.bound_cursor() as cursor:
             cursor.execute(
-                """
-                UPDATE firing f
-                   SET state = 'failed', reason = %s, closed_at = %s, lease_token = NULL, lease_until = NULL,
-                       submitted_count = (SELECT count(*) FROM firing_scope s
-                                           WHERE s.firing_id = f.id AND s.state = 'submitted'),
-                       failed_count = (SELECT count(*) FROM firing_scope s
-                                        WHERE s.firing_id = f.id AND s.state = 'failed')
-                 WHERE f.id = %s AND f.lease_token = %s
-                """,
-                [reason, now, orphan.id, holder.token],
+                "SELECT id FROM firing WHERE id = %s AND lease_token = %s FOR NO KEY UPDATE", [orphan.id, holder.token]
             )
+            ours = [row[0] for row in cursor.fetchall()]
+            close(cursor, ours, state="failed", reason=reason, now=now)
     logger.error("firing %s of %s given up: %s", orphan.id, orphan.schedule_name, reason)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from django.conf import settings
 from django.db import connection
 
-AT_LEAST = timedelta(days=7)
-BATCH = 1000
+from tasks.retention import BATCH, history_ends
 
 
 def firings_forget(*, now: datetime, limit: int = BATCH) -> int:
@@ -16,7 +14,6 @@ def firings_forget(*, now: datetime, limit: int = BATCH) -> int:
 
     Returns how many were deleted. The oldest by id, so that a call reads `limit` rows and not the table.
     """
-    before = now - max(timedelta(days=settings.FLOWSCHED_HISTORY_DAYS), AT_LEAST)
     with connection.cursor() as cursor:
         cursor.execute(
             """
@@ -25,6 +22,6 @@ def firings_forget(*, now: datetime, limit: int = BATCH) -> int:
                  WHERE id IN (SELECT id FROM firing ORDER BY id LIMIT %s) AND closed_at IS NOT NULL AND fired_at < %s
                  ORDER BY id FOR UPDATE SKIP LOCKED)
             """,
-            [limit, before],
+            [limit, history_ends(now)],
         )
         return int(cursor.rowcount)

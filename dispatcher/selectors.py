@@ -45,20 +45,17 @@ class Peek:
     next_expiry: datetime | None
     on_hold: bool
 
-    @property
-    def due(self) -> bool:
+    def due(self, now: datetime) -> bool:
         """A schedule is due."""
-        return self.next_due is not None and self.next_due <= self.now
+        return self.next_due is not None and self.next_due <= now
 
-    @property
-    def orphaned(self) -> bool:
+    def orphaned(self, now: datetime) -> bool:
         """A firing's lease has run out."""
-        return self.next_lease_end is not None and self.next_lease_end < self.now
+        return self.next_lease_end is not None and self.next_lease_end < now
 
-    @property
-    def expired(self) -> bool:
+    def expired(self, now: datetime) -> bool:
         """A waiting task's time is up."""
-        return self.next_expiry is not None and self.next_expiry < self.now
+        return self.next_expiry is not None and self.next_expiry < now
 
 
 def peek() -> Peek:

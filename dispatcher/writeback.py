@@ -56,7 +56,7 @@ UPDATE task_schedule_scope s
 
 _CLOSE = """
 UPDATE firing f
-   SET state = 'done', closed_at = %s, lease_token = NULL, lease_until = NULL,
+   SET state = %s, reason = COALESCE(%s, f.reason), closed_at = %s, lease_token = NULL, lease_until = NULL,
        submitted_count = c.submitted, skipped_count = c.skipped, rejected_count = c.rejected,
        missed_count = c.missed, failed_count = c.failed
   FROM (SELECT i.id,
@@ -86,11 +86,19 @@ def write_back(firing_ids: Sequence[int], *, holder: Holder, now: datetime) -> i
             return 0
         cursor.execute(_LOCK_SCOPES, [ours])
         cursor.execute(_SCOPES, [ours])
-        cursor.execute(_CLOSE, [now, ours])
-        closed = cursor.fetchall()
+        closed = close(cursor, ours, state="done", now=now)
     for row in closed:
         _log(row)
     return len(ours)
+
+
+def close(
+    cursor: Any, firing_ids: Sequence[int], *, state: str, now: datetime, reason: str | None = None
+) -> list[tuple[Any, ...]]:
+    """Close firings that the caller has locked, outcomes counted; a reason replaces the one that is there."""
+    cursor.execute(_CLOSE, [state, reason, now, list(firing_ids)])
+    rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
 
 
 def _log(row: tuple[Any, ...]) -> None:

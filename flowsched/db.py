@@ -99,6 +99,17 @@ def bound_cursor() -> Any:
         return django._prepare_cursor(cursor)  # noqa: SLF001  what cursor() calls
 
 
+def separate_session() -> psycopg.Connection[tuple[Any, ...]]:
+    """A session beside Django's, to the same database and under the same limits, every statement its own transaction.
+
+    For what a session in use cannot do, such as waiting for notifications. Raises psycopg's errors.
+    """
+    parameters = connection.get_connection_params()
+    for name in ("cursor_factory", "context"):  # how Django reads and writes values
+        parameters.pop(name, None)
+    return psycopg.connect(**parameters, autocommit=True)
+
+
 def is_busy(error: BaseException) -> bool:
     """Whether trying again in a moment may help: a lock timeout, a deadlock, a serialization failure."""
     return isinstance(error, Busy) or _state(error) in BUSY_STATES

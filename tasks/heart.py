@@ -103,12 +103,9 @@ def every(
 
 def listen(channel: str, on_notify: Callable[[], object], *, stop: threading.Event) -> None:
     """Call `on_notify` at each notification until `stop`; what is missed while away, the next beat sees anyway."""
-    parameters = connection.get_connection_params()
-    for ours in ("cursor_factory", "context"):
-        parameters.pop(ours, None)
     while not stop.is_set():
         try:
-            with psycopg.connect(**parameters, autocommit=True) as listener:
+            with db.separate_session() as listener:
                 listener.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
                 on_notify()
                 while not stop.is_set():

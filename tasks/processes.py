@@ -68,6 +68,6 @@ def processes_list(*, kind: str = "", now: datetime) -> list[ProcessStatus]:
     ]
 
 
-def processes_alive(*, kind: str, now: datetime) -> list[Process]:
-    """The processes of a kind that beat lately and have not stopped."""
+def processes_alive(*, kind: str = "", now: datetime) -> list[Process]:
+    """The processes, of a kind or of all, that beat lately and have not stopped."""
     return [status.process for status in processes_list(kind=kind, now=now) if status.alive]

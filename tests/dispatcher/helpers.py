@@ -15,6 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from dispatcher import firing
 from dispatcher.models import Firing, FiringScope
 from dispatcher.records import Holder, new_holder
+from flowsched import db
 from flowsched.actor import Actor, Door
 from inventory.models import Rack
 from inventory.targets import RackTarget
@@ -89,10 +90,9 @@ def finish_tasks(**filters: object) -> int:
 
 def session() -> psycopg.Connection:
     """A second session on the test's database, as psql would open it."""
-    parameters = connection.get_connection_params()
-    for name in ("cursor_factory", "context", "prepare_threshold", "session"):
-        parameters.pop(name, None)
-    return psycopg.connect(**parameters)
+    own = db.separate_session()
+    own.autocommit = False
+    return own
 
 
 @contextmanager

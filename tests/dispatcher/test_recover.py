@@ -206,6 +206,19 @@ def test_after_an_outage_what_is_in_hand_goes_on_unless_its_lease_has_run_out():
     assert firing.in_hand(holder=mine) == []
 
 
+def test_a_firing_given_up_counts_every_outcome_it_has():
+    """D-31: what was skipped before it was given up is counted beside what failed."""
+    row = due_schedule("poison", racks(3))
+    died_after_claim(row)
+    first = FiringScope.objects.order_by("id").first()
+    FiringScope.objects.filter(id=first.id).update(state="skipped", reason_code="scope_changed", reason="by hand")
+    Firing.objects.update(takeovers=MAX_TAKEOVERS)
+    recover(NOW, 10, holder=holder())
+    record = firing_of(row)
+    assert (record.state, record.skipped_count, record.failed_count) == ("failed", 1, 2)
+    assert "taken over 3 times" in record.reason
+
+
 def test_the_third_takeover_still_tries():
     """D-6: three, not two."""
     row = due_schedule("unlucky", racks(1))

@@ -15,7 +15,7 @@ from dispatcher.loop import Loop
 from flowsched.cli import REFUSED, FlowCommand, show
 from flowsched.errors import InvalidInput
 from tasks.hold import hold_current, hold_json, hold_line
-from tasks.processes import processes_list
+from tasks.processes import processes_alive
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class Command(FlowCommand):
         """Show how things stand. Exit code 1 where no dispatcher is alive, for probes."""
         backlog = selectors.backlog()
         hold = hold_current()
-        processes = [status.process for status in processes_list(now=backlog.now) if status.alive]
+        processes = processes_alive(now=backlog.now)
         code = 0 if any(process.kind == "dispatcher" for process in processes) else REFUSED
         if as_json:
             self.print_json(
