@@ -12,8 +12,8 @@ from enum import Enum
 from typing import Any
 from uuid import UUID
 
+from flowsched import strictjson
 from flowsched.errors import InvalidInput
-from inventory import strictjson
 from inventory.components import parse_bmc_type, parse_component_type
 from inventory.identifiers import NO_UUID, parse_ip, parse_mac
 from inventory.reading import Node, Report, Uniques

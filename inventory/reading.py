@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from flowsched.errors import InvalidInput
+from flowsched.strictjson import join, kind_of
 from inventory.identifiers import NO_UUID, check_name, check_text, parse_uuid, shown
-from inventory.strictjson import join, kind_of
 
 _T = TypeVar("_T")
 MAX_FAULTS = 20

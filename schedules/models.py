@@ -58,6 +58,7 @@ class TaskSchedule(models.Model):
 
     class Meta:
         db_table = "task_schedule"
+        permissions = [("trigger_taskschedule", "Can trigger task schedule")]
         constraints = [
             models.CheckConstraint(
                 condition=Q(spec_type__in=["interval", "cron", "one-time"]), name="task_schedule_spec_type_known"

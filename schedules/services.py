@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.conf import settings
+from django.db import connection
 
 from audit.services import verb
 from flowsched import db
@@ -76,14 +77,20 @@ def schedule_create(
     rule_id: object = None,
     by: Actor,
     now: datetime,
+    request_id: UUID | None = None,
 ) -> TaskSchedule:
     """Create an enabled schedule and its scopes; return it.
 
-    What is wrong is reported in this order: name, spec and operation given, limits, targets, and only then whether
-    the spec can be read. A one-time instant in the past is due at once. Raises InvalidInput, NotFound (a target),
-    PreconditionFailed (an ambiguous one), AlreadyExists (the name).
+    The same `request_id`, which becomes the schedule's id, again returns the schedule as it is. What is wrong is
+    reported in this order: name, spec and operation given, limits, targets, and only then whether the spec can be read.
+    A one-time instant in the past is due at once. Raises InvalidInput, NotFound (a target), PreconditionFailed (an
+    ambiguous one), AlreadyExists (the name).
     """
     with verb("schedule.create", by=by, kind=AUDIT_KIND, now=now, object_name=shown(name, most=255)) as done:
+        made = _made_before(request_id)
+        if made is not None:
+            done.changed = False
+            return made
         check_name(name, what="the schedule's name")
         template = _check_request(
             spec_type, spec, operation, overlap_policy=overlap_policy, misfire_grace=misfire_grace,
@@ -93,6 +100,7 @@ def schedule_create(
         parsed = spec_parse(spec_type, spec, timezone)
         checks.check_window(template["information"], spec_type=parsed.spec_type)
         schedule = TaskSchedule(
+            id=request_id or uuid4(),
             name=name,
             spec_type=parsed.spec_type,
             spec=spec,
@@ -202,6 +210,15 @@ def racks_said(resolved: Sequence[ResolvedTarget]) -> dict[str, Any]:
         target.rack_name: list(target.types) if target.types else [str(c) for c in target.components or ()] or None
         for target in resolved
     }
+
+
+def _made_before(request_id: UUID | None) -> TaskSchedule | None:
+    """What this request made before. A repeat that comes at the same moment waits for the first one's transaction."""
+    if request_id is None:
+        return None
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [str(request_id)])
+    return TaskSchedule.objects.filter(pk=request_id).first()
 
 
 def _check_request(

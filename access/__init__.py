@@ -1,0 +1,1 @@
+"""Who may do what: callers, their permissions and their tokens."""
