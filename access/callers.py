@@ -40,6 +40,14 @@ class Caller:
     now: datetime
     token: str = ""
 
+    is_authenticated = True  # what the framework asks of a user
+    is_active = True
+
+    @property
+    def pk(self) -> int:
+        """The user's id, as the framework calls it."""
+        return self.user_id
+
     def may(self, name: str) -> bool:
         """Whether the caller may do the verb `name`."""
         return self.permissions is None or PERMISSIONS.get(name, "") in self.permissions
@@ -96,7 +104,7 @@ def _looked_up(rows: Any, user: str) -> Any:
     held = (
         Permission.objects.filter(Q(user=OuterRef(user)) | Q(group__user=OuterRef(user)))
         .order_by()
-        .values(name=Concat("content_type__app_label", Value("."), "codename"))
+        .values(full=Concat("content_type__app_label", Value("."), "codename"))
         .distinct()
     )
     clock = Func(function="clock_timestamp", output_field=DateTimeField())

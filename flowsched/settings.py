@@ -65,6 +65,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "procrastinate.contrib.django",
     "knox",
+    "rest_framework",
     "audit",
     "access",
     "inventory",
@@ -73,8 +74,17 @@ INSTALLED_APPS = [
     "scopes",
     "dispatcher",
 ]
-MIDDLEWARE: list[str] = []
+MIDDLEWARE = [
+    "flowsched.rest.middleware.RequestId",
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
 ROOT_URLCONF = "flowsched.urls"
+WSGI_APPLICATION = "flowsched.wsgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
 TIME_ZONE = "UTC"
@@ -84,6 +94,18 @@ LANGUAGE_CODE = "en"
 KNOX_TOKEN_MODEL = "access.Token"  # noqa: S105
 MIGRATION_MODULES = {"knox": None}  # its migrations make a table of its own all the same
 REST_KNOX = {"TOKEN_PREFIX": "fs_", "AUTH_HEADER_PREFIX": "Bearer"}
+
+FLOWSCHED_API_REQUESTS_PER_MINUTE = env.int("FLOWSCHED_API_REQUESTS_PER_MINUTE", default=1200)
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["access.rest.BearerAuthentication", "access.rest.CallerSessionAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["access.rest.MayDoVerb"],
+    "DEFAULT_THROTTLE_CLASSES": ["access.rest.CallerRateThrottle"],
+    "DEFAULT_PARSER_CLASSES": ["flowsched.rest.parsing.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "flowsched.rest.negotiation.AlwaysJson",
+    "EXCEPTION_HANDLER": "flowsched.rest.problems.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+}
 
 OUR_LOGGERS = ("flowsched", "audit", "access", "inventory", "tasks", "schedules", "scopes", "dispatcher", "rpc")
 LOGGING = {

@@ -1,5 +1,18 @@
 """URL composition of the project; the doors that need URLs add themselves here."""
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, include, path, re_path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from access import api as access_api
+from flowsched.rest.missing import MissingView
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path(
+        "api/v1/",
+        include(
+            [
+                *access_api.urlpatterns,
+            ]
+        ),
+    ),
+    re_path(r"^api(/.*)?$", MissingView.as_view()),
+]

@@ -1,0 +1,86 @@
+"""The base of every REST view: its verbs, its caller, repeated requests, versions as entity tags."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final
+from uuid import UUID
+
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from access import idempotency
+from access.callers import Caller
+from access.rest import caller_of, request_id_of
+from flowsched.actor import Actor, Door
+from flowsched.errors import InvalidInput, VersionMismatch
+
+IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
+
+
+class RestView(APIView):
+    """A REST view: `verbs` maps each method to the verb of the permission table, or to "" for any known caller.
+
+    `field_names` maps a field as the services call it to the field of the body.
+    """
+
+    verbs: ClassVar[Mapping[str, str]] = {}
+    field_names: ClassVar[Mapping[str, str]] = {}
+    http_method_names = ["get", "head", "post", "put", "patch", "delete"]
+
+    @property
+    def caller(self) -> Caller:
+        """Who calls."""
+        return caller_of(self.request)
+
+    @property
+    def by(self) -> Actor:
+        """Who the services are told it is."""
+        return self.caller.actor(Door.REST, request_id_of(self.request))
+
+    def repeatable(self, request: Request, work: Callable[[UUID | None], Response]) -> Response:
+        """Do `work` once for each Idempotency-Key, from which its request id comes; a repeat gets the first answer."""
+        key = request.headers.get(IDEMPOTENCY_HEADER)
+        if key is None:
+            return work(None)
+        noted = idempotency.begin(
+            user_id=self.caller.user_id,
+            key=key,
+            request=f"{request.method} {request.path}",
+            body=request.data,
+            now=self.caller.now,
+        )
+        if noted.answer is not None:
+            return Response(noted.answer.body, noted.answer.status, headers={"Idempotency-Replayed": "true"})
+        response = work(noted.id)
+        idempotency.finish(noted, status=response.status_code, body=rendered(response))
+        return response
+
+
+def rendered(response: Response) -> Any:
+    """The body of a response as plain JSON values, to be stored."""
+    return json.loads(JSONRenderer().render(response.data)) if response.data is not None else None
+
+
+def expected_version(request: Request) -> int | None:
+    """The version that `If-Match` names; None without one. Raises VersionMismatch for a tag that no version has."""
+    given = request.headers.get("If-Match")
+    if given is None or given.strip() == "*":
+        return None
+    if "," in given:
+        raise InvalidInput("If-Match must be one entity tag", field="If-Match")
+    tag = given.strip()
+    digits = tag[1:-1]
+    if len(tag) < 3 or tag[0] != '"' or tag[-1] != '"' or not (digits.isascii() and digits.isdecimal()):  # noqa: PLR2004
+        raise VersionMismatch(
+            f"If-Match {tag[:40]} is no version of this: read it again and send its ETag", reason="VERSION"
+        )
+    return int(digits) if len(digits) < 10 else -1  # noqa: PLR2004  versions are 32 bits
+
+
+def etag(version: int) -> dict[str, str]:
+    """The header that names a version."""
+    return {"ETag": f'"{version}"'}

@@ -1,0 +1,1 @@
+"""What every REST view shares: strict bodies, one shape of errors, paging. No view of its own."""
