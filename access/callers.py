@@ -14,12 +14,12 @@ from typing import Any, Final
 
 from django.contrib.auth.models import Permission, User
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import DateTimeField, Func, OuterRef, Q, Value
-from django.db.models.functions import Concat
+from django.db.models import DateTimeField, Func, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Coalesce, Concat
 from knox.crypto import hash_token
 from knox.settings import CONSTANTS
 
-from access.models import Token
+from access.models import Profile, Token
 from access.permissions import PERMISSIONS
 from audit.services import verb
 from flowsched.actor import Actor, Door
@@ -39,6 +39,7 @@ class Caller:
     permissions: frozenset[str] | None
     now: datetime
     token: str = ""
+    timezone: str = ""
 
     is_authenticated = True  # what the framework asks of a user
     is_active = True
@@ -108,7 +109,8 @@ def _looked_up(rows: Any, user: str) -> Any:
         .distinct()
     )
     clock = Func(function="clock_timestamp", output_field=DateTimeField())
-    return rows.annotate(now=clock, held=ArraySubquery(held))
+    zone = Profile.objects.filter(pk=OuterRef(user)).values("timezone")
+    return rows.annotate(now=clock, held=ArraySubquery(held), zone=Coalesce(Subquery(zone), Value("")))
 
 
 def _only(rows: Any) -> Caller:
@@ -121,7 +123,7 @@ def _only(rows: Any) -> Caller:
 def _caller(user: User, looked_up: Any) -> Caller:
     permissions = None if user.is_superuser else frozenset(looked_up.held)
     token = looked_up.token_key if isinstance(looked_up, Token) else ""
-    return Caller(user.pk, user.get_username(), permissions, looked_up.now, token)
+    return Caller(user.pk, user.get_username(), permissions, looked_up.now, token, looked_up.zone)
 
 
 def _note_use(row: Any) -> None:

@@ -41,3 +41,17 @@ class IdempotencyKey(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+
+class Profile(models.Model):
+    """What a user set for themselves."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    timezone = models.CharField(max_length=64, default="", blank=True)
+
+    class Meta:
+        db_table = "user_profile"
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"profile of user {self.pk}"

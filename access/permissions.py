@@ -22,6 +22,7 @@ PERMISSIONS: Final[Mapping[str, str]] = {
     "scope.reconcile": "scopes.change_taskschedulescope",
     "scope.remove": "scopes.delete_taskschedulescope",
     "firing.read": "dispatcher.view_firing",
+    "audit.read": "audit.view_auditentry",
     "task.read": "tasks.view_task",
     "task.submit": "tasks.add_task",
     "task.cancel": "tasks.cancel_task",

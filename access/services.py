@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from knox.models import get_digest_token
 from knox.settings import CONSTANTS
 
-from access.models import Token
+from access.models import Profile, Token
 from access.permissions import ROLES
 from access.selectors import token_get, user_get
 from audit.services import verb
@@ -94,6 +94,15 @@ def token_revoke(*, key: str, by: Actor, now: datetime) -> Token:
         done.before = {"name": token.name, "last_used_at": used.isoformat() if used else None}
         token.delete()
         return token
+
+
+def timezone_set(*, user_id: int, timezone: str, by: Actor, now: datetime) -> None:
+    """Keep the zone, checked by the caller, in which a user wants to see times."""
+    with verb("user.timezone", by=by, kind="user", now=now, object_id=str(user_id), object_name=by.name) as done:
+        before = Profile.objects.filter(pk=user_id).values_list("timezone", flat=True).first() or ""
+        Profile.objects.update_or_create(pk=user_id, defaults={"timezone": timezone})
+        done.changed = before != timezone
+        done.before, done.after = {"timezone": before}, {"timezone": timezone}
 
 
 def _group(role: str) -> Group:

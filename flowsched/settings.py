@@ -60,9 +60,13 @@ zoneinfo.reset_tzpath(to=())
 # Django ---------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
     "flowsched",
+    "console.apps.ConsoleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_htmx",
     "procrastinate.contrib.django",
     "knox",
     "rest_framework",
@@ -73,6 +77,7 @@ INSTALLED_APPS = [
     "schedules",
     "scopes",
     "dispatcher",
+    "console",
 ]
 MIDDLEWARE = [
     "flowsched.rest.middleware.RequestId",
@@ -81,9 +86,44 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "csp.middleware.CSPMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 ROOT_URLCONF = "flowsched.urls"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+STATIC_URL = "static/"
+LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "admin:index"
+FLOWSCHED_SITE_NAME = env.str("FLOWSCHED_SITE_NAME")
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "object-src": ["'none'"],
+        "base-uri": ["'none'"],
+        "frame-ancestors": ["'none'"],
+        "form-action": ["'self'"],
+    }
+}
 WSGI_APPLICATION = "flowsched.wsgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
@@ -107,7 +147,18 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": None,
 }
 
-OUR_LOGGERS = ("flowsched", "audit", "access", "inventory", "tasks", "schedules", "scopes", "dispatcher", "rpc")
+OUR_LOGGERS = (
+    "flowsched",
+    "audit",
+    "access",
+    "inventory",
+    "tasks",
+    "schedules",
+    "scopes",
+    "dispatcher",
+    "rpc",
+    "console",
+)
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

@@ -1,5 +1,6 @@
 """URL composition of the project; the doors that need URLs add themselves here."""
 
+from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from access import api as access_api
@@ -14,5 +15,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
             ]
         ),
     ),
+    path("admin/", admin.site.urls),
     re_path(r"^api(/.*)?$", MissingView.as_view()),
 ]

@@ -1,0 +1,39 @@
+"""What a viewer sets for themselves: the zone in which times are shown."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_GET
+
+from access.services import timezone_set
+from console.pages import Page, say
+from schedules.zones import parse_zone_name, zone_names
+
+
+class ZonePage(Page):
+    """Keep the viewer's zone."""
+
+    verbs: ClassVar = {"POST": ""}
+    http_method_names = ["post"]
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """Set it and go back."""
+        wanted = request.POST.get("timezone_button") or request.POST.get("timezone", "")
+        zone = parse_zone_name(wanted.strip())
+        timezone_set(user_id=self.viewer.caller.user_id, timezone=zone, by=self.viewer.by, now=self.viewer.now)
+        say(request, f"Times are shown in {zone}.")
+        back = request.POST.get("next", "")
+        safe = url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure())
+        return redirect(back if safe else "admin:index")
+
+
+@require_GET
+def zones(request: HttpRequest) -> HttpResponse:
+    """Every accepted name, for the list that a field offers."""
+    if not request.user.is_authenticated:
+        return JsonResponse([], safe=False, status=401)
+    return JsonResponse(sorted(zone_names()), safe=False)

@@ -1,0 +1,188 @@
+/* What the pages do beyond links and forms. Every page works without it. */
+"use strict";
+(() => {
+  const ACTIVE_MS = 5000, IDLE_MS = 60000, STALE_MS = 15000, MOVED_MS = 120000;
+  const $ = (selector, root = document) => root.querySelector(selector);
+  const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+  /* The browser's zone, for viewers who have chosen none. */
+  if (!document.cookie.includes("fs_tz=")) {
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+    const secure = location.protocol === "https:" ? ";secure" : "";
+    document.cookie = `fs_tz=${zone};path=/;max-age=31536000;samesite=lax${secure}`;
+  }
+
+  /* "in 3 h 12 min", from the times themselves. */
+  const span = (seconds) => {
+    const d = Math.floor(seconds / 86400), h = Math.floor(seconds / 3600) % 24;
+    const m = Math.floor(seconds / 60) % 60, s = seconds % 60;
+    if (d) return `${d} d` + (h && d < 10 ? ` ${h} h` : "");
+    if (h) return `${h} h` + (m && h < 12 ? ` ${m} min` : "");
+    if (m) return `${m} min` + (s && m < 5 ? ` ${s} s` : "");
+    return `${s} s`;
+  };
+  const relative = () => $$("[data-relative]").forEach((node) => {
+    const seconds = Math.round((Date.parse(node.dataset.relative) - Date.now()) / 1000);
+    const words = span(Math.abs(seconds));
+    const text = seconds === 0 ? "now" : seconds > 0 ? `in ${words}` : `${words} ago`;
+    if (node.textContent !== text) node.textContent = text;
+  });
+  setInterval(relative, 30000);
+
+  /* Zone names, when the menu opens. */
+  $$("[data-zones]").forEach((input) => input.addEventListener("focus", async () => {
+    const list = document.getElementById(input.getAttribute("list"));
+    if (list.childElementCount) return;
+    const answer = await fetch(input.dataset.zones);
+    if (!answer.ok) return;
+    for (const name of await answer.json()) {
+      const option = document.createElement("option");
+      option.value = name;
+      list.append(option);
+    }
+  }, { once: true }));
+
+  /* Keyboard: / goes to the search box, Escape closes menus and gives focus back. */
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.matches("input, textarea, select");
+    if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
+      const box = $("[data-search]");
+      if (box) { event.preventDefault(); box.focus(); box.select(); }
+    }
+    if (event.key === "Escape") {
+      const open = event.target.closest("details.menu[open]") || $("details.menu[open]");
+      if (open) { open.open = false; $("summary", open).focus(); }
+    }
+  });
+  document.addEventListener("click", (event) => $$("details.menu[open]").forEach((menu) => {
+    if (!menu.contains(event.target)) menu.open = false;
+  }));
+
+  /* Confirmation: the button stays locked until the number is typed, and works once. */
+  $$("[data-unlocks]").forEach((input) => {
+    const button = $("button[type=submit]", input.form);
+    const check = () => { button.disabled = input.value.trim() !== input.dataset.unlocks; };
+    input.addEventListener("input", check);
+    check();
+  });
+  $$("form[data-once]").forEach((form) => form.addEventListener("submit", (event) => {
+    if (form.dataset.sent) event.preventDefault();
+    form.dataset.sent = "1";
+  }));
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) $$("form[data-once]").forEach((form) => delete form.dataset.sent);
+  });
+  const cancel = $("[data-cancel]");
+  if (cancel && !$(".error[role=alert]")) cancel.focus();
+
+  /* Lists: Shift takes a range of rows, and the bar says how many are taken. */
+  let lastBox = null;
+  document.addEventListener("click", (event) => {
+    const box = event.target.closest("input[data-row]");
+    if (!box) return;
+    const boxes = $$("input[data-row]", box.form || document);
+    if (event.shiftKey && lastBox) {
+      const [a, b] = [boxes.indexOf(lastBox), boxes.indexOf(box)].sort((x, y) => x - y);
+      boxes.slice(a, b + 1).forEach((each) => { each.checked = box.checked; });
+    }
+    lastBox = box;
+    const bar = $("[data-bulk]");
+    if (bar) {
+      const count = boxes.filter((each) => each.checked).length;
+      bar.hidden = count === 0;
+      $("[data-bulk-count]", bar).textContent = `${count} selected`;
+    }
+  });
+
+  /* The live region: refreshed while somebody looks and nothing inside is in use. */
+  const live = $("[data-live]");
+  if (live) {
+    const line = $("[data-live-line]"), state = $("[data-live-state]"), pause = $("[data-live-pause]");
+    let paused = false, moved = Date.now(), answered = Date.now(), asked = 0;
+    ["pointermove", "keydown", "scroll"].forEach((name) => addEventListener(name, () => { moved = Date.now(); }, { passive: true }));
+    pause.addEventListener("click", () => {
+      paused = !paused;
+      pause.textContent = paused ? "Resume" : "Pause";
+      state.textContent = paused ? "· paused" : "· refreshing";
+    });
+    const inUse = () => {
+      const focus = document.activeElement;
+      return (live.contains(focus) && focus.matches("input, select, textarea, summary")) ||
+        $("details[open].menu, dialog[open]", live);
+    };
+    setInterval(() => {
+      const active = live.dataset.active === "1" && Date.now() - moved < MOVED_MS;
+      if (asked > answered && Date.now() - asked > STALE_MS) {
+        const since = $("time", line).textContent;
+        state.textContent = `· Not refreshing since ${since}: the server does not answer. This is the last known state.`;
+        line.classList.add("stale");
+      }
+      if (paused || document.hidden || inUse() || Date.now() - Math.max(answered, asked) < (active ? ACTIVE_MS : IDLE_MS)) return;
+      asked = Date.now();
+      live.dispatchEvent(new CustomEvent("fs:tick"));
+    }, 1000);
+    document.body.addEventListener("htmx:configRequest", (event) => {
+      if (event.target === live) event.detail.headers["X-Seen"] = live.dataset.hash || "";
+    });
+    document.body.addEventListener("htmx:afterRequest", (event) => {
+      if (event.target !== live || !event.detail.xhr.status) return;
+      const xhr = event.detail.xhr;
+      if (xhr.status !== 200 && xhr.status !== 204) {
+        if (xhr.status !== 401) state.textContent = `· The server answered ${xhr.status}. This is the last known state.`;
+        return;
+      }
+      answered = Date.now();
+      line.classList.remove("stale");
+      if (!paused) state.textContent = "· refreshing";
+      const at = xhr.getResponseHeader("X-As-Of"), text = xhr.getResponseHeader("X-As-Of-Text");
+      if (at) { const time = $("time", line); time.dateTime = at; time.textContent = text; }
+      live.dataset.hash = xhr.getResponseHeader("X-Hash") || "";
+      live.dataset.active = xhr.getResponseHeader("X-Active") || "0";
+      relative();
+    });
+  }
+
+  /* Focus survives a refresh: the same link, by its address or its data-key. */
+  let kept = null;
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const focus = document.activeElement;
+    if (!event.detail.target.contains(focus)) { kept = null; return; }
+    kept = focus.dataset.key ? `[data-key="${CSS.escape(focus.dataset.key)}"]`
+      : focus.getAttribute("href") ? `[href="${CSS.escape(focus.getAttribute("href"))}"]` : null;
+  });
+  document.addEventListener("htmx:afterSwap", (event) => {
+    const again = kept && $(kept, event.detail.target);
+    if (again) again.focus({ preventScroll: true });
+  });
+
+  /* Signed out while the page stood open. */
+  document.addEventListener("htmx:responseError", (event) => {
+    if (event.detail.xhr.status !== 401 || $("[data-signed-out]")) return;
+    const notice = document.createElement("p");
+    notice.className = "banner bad";
+    notice.setAttribute("role", "alert");
+    notice.dataset.signedOut = "";
+    const link = document.createElement("a");
+    link.href = `/admin/login/?next=${encodeURIComponent(location.pathname + location.search)}`;
+    link.textContent = "Sign in again";
+    notice.append("You were signed out. ", link);
+    $("#content").prepend(notice);
+  });
+
+  /* A form that was changed is not left by accident. */
+  const dirty = $("form[data-dirty]");
+  if (dirty) {
+    let changed = false;
+    dirty.addEventListener("input", () => { changed = true; });
+    dirty.addEventListener("submit", () => { changed = false; });
+    addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });
+  }
+
+  /* A form with a preview: 300 ms of quiet, the newest answer wins (hx-sync on the form drops the older request). */
+  $$("form[data-preview]").forEach((form) => {
+    let timer;
+    const later = () => { clearTimeout(timer); timer = setTimeout(() => form.dispatchEvent(new CustomEvent("fs:preview")), 300); };
+    form.addEventListener("input", later);
+    form.addEventListener("change", later);
+  });
+})();
