@@ -44,6 +44,13 @@ class Search(NamedTuple):
     steps: int
 
 
+class ClockChange(NamedTuple):
+    """The wall-clock time that a calendar names and a clock change touches: skipped, or shown twice."""
+
+    named: datetime
+    skipped: bool
+
+
 def find_next(calendar: Calendar, zone: ZoneInfo, after: datetime, *, dst: DstPolicy) -> Search:
     """Return the first firing strictly after the aware `after`.
 
@@ -56,6 +63,22 @@ def find_next(calendar: Calendar, zone: ZoneInfo, after: datetime, *, dst: DstPo
     except OverflowError:  # the zone's offset leads out of what datetime can hold
         at = None
     return Search(at if at is not None and at.year <= LAST_YEAR else None, walk.steps)
+
+
+def find_clock_change(calendar: Calendar, zone: ZoneInfo, at: datetime, *, dst: DstPolicy) -> ClockChange | None:
+    """Return what a clock change did to the firing at the aware `at`; None where it fires as named, once.
+
+    Only for what fires once per named time: what follows real time fires whenever the clock shows a named minute.
+    """
+    if dst == "wall" or calendar.every_hour:
+        return None
+    shown = at.astimezone(zone).replace(tzinfo=None, fold=0)
+    if read(shown, zone).twice:
+        return ClockChange(shown, skipped=False)
+    # What the clock would have shown, had it not gone forward: the gap lies between that and what it shows.
+    unchanged = (at - _MICROSECOND).astimezone(zone).replace(tzinfo=None, fold=0) + _MICROSECOND
+    named = _engine(calendar).after(unchanged - _MICROSECOND) if unchanged < shown else None
+    return ClockChange(named, skipped=True) if named is not None and named < shown else None
 
 
 @dataclass(slots=True)

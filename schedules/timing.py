@@ -17,12 +17,12 @@ from zoneinfo import ZoneInfo
 from flowsched.errors import InvalidInput
 from schedules.cron import Calendar, Every, parse_cron
 from schedules.durations import format_duration, parse_duration, to_nanoseconds, to_timedelta
-from schedules.firings import DstPolicy, Search, find_next
+from schedules.firings import ClockChange, DstPolicy, Search, find_clock_change, find_next
 from schedules.quoting import quote
 from schedules.timestamps import LAST_YEAR, parse_timestamp
 from schedules.zones import parse_zone_name, tzdata_version
 
-__all__ = ["SPEC_TYPES", "Advance", "DstPolicy", "Search", "Spec", "SpecType", "tzdata_version"]
+__all__ = ["SPEC_TYPES", "Advance", "ClockChange", "DstPolicy", "Search", "Spec", "SpecType", "tzdata_version"]
 
 SpecType = Literal["interval", "cron", "one-time"]
 SPEC_TYPES: Final[tuple[str, ...]] = get_args(SpecType)
@@ -155,6 +155,11 @@ class Spec:
         if after.tzinfo is None:
             raise ValueError("a time without a zone means nothing here: pass an aware datetime")
         return self._plan.search(after.astimezone(UTC))
+
+    def clock_change(self, run: datetime) -> ClockChange | None:
+        """Return what a clock change did to this run; None for most runs, and for all but cron (T-5)."""
+        plan = self._plan
+        return find_clock_change(plan.calendar, plan.zone, run, dst=plan.dst) if isinstance(plan, _Cron) else None
 
     def _beyond(self) -> InvalidInput:
         text = f"invalid {self.spec_type} spec {quote(self.spec)}: it has no next run before the year {LAST_YEAR + 1}"
