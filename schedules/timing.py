@@ -8,6 +8,7 @@ stands on (`durations`, `timestamps`, `zones`, `cron`, `firings`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -18,6 +19,7 @@ from flowsched.errors import InvalidInput
 from schedules.cron import Calendar, Every, parse_cron
 from schedules.durations import format_duration, parse_duration, to_nanoseconds, to_timedelta
 from schedules.firings import ClockChange, DstPolicy, Search, find_clock_change, find_next
+from schedules.listing import find_days
 from schedules.quoting import quote
 from schedules.timestamps import LAST_YEAR, parse_timestamp
 from schedules.zones import parse_zone_name, tzdata_version
@@ -160,6 +162,25 @@ class Spec:
         """Return what a clock change did to this run; None for most runs, and for all but cron (T-5)."""
         plan = self._plan
         return find_clock_change(plan.calendar, plan.zone, run, dst=plan.dst) if isinstance(plan, _Cron) else None
+
+    @property
+    def step(self) -> timedelta | None:
+        """The time between two runs where it is always the same: intervals and `@every`. None for others."""
+        if isinstance(self._plan, _Interval):
+            return self._plan.step
+        return self._plan.every.delay if isinstance(self._plan, _Every) else None
+
+    def days(self, after: datetime, until: datetime | None = None) -> Iterator[Sequence[datetime]]:
+        """Yield the runs strictly after `after` and before `until` (None: without end), about a day's at a time.
+
+        For specs without a `step`; what has one is arithmetic. In order, in UTC, as repeated `next_after` gives them.
+        """
+        if after.tzinfo is None:
+            raise ValueError("a time without a zone means nothing here: pass an aware datetime")
+        if isinstance(self._plan, _Cron):
+            yield from find_days(self._plan.calendar, self._plan.zone, after, until, dst=self._plan.dst)
+        elif isinstance(self._plan, _OneTime) and self._plan.at > after and (until is None or self._plan.at < until):
+            yield (self._plan.at,)
 
     def _beyond(self) -> InvalidInput:
         text = f"invalid {self.spec_type} spec {quote(self.spec)}: it has no next run before the year {LAST_YEAR + 1}"
