@@ -17,12 +17,14 @@ from flowsched.errors import InvalidInput, NotFound, PreconditionFailed
 from inventory.components import ComponentType
 from inventory.identifiers import NO_UUID, check_name, shown, uuid_or_none
 from inventory.models import Component, NVLDomain, Rack
+from inventory.picking import picks_resolve
 from inventory.targets import (
     FIELD,
     ComponentCollector,
     ComponentRef,
     ComponentTarget,
     DomainTarget,
+    PickedTarget,
     RackCollector,
     RackRef,
     RackTarget,
@@ -50,7 +52,8 @@ def targets_resolve(targets: Sequence[Target], *, merge: bool = False) -> list[R
         except InvalidInput as error:  # raised below, unless an earlier target turns out to be at fault
             fault = error
             break
-    resolve = {RackTarget: _racks, ComponentTarget: _components, DomainTarget: _domains}[type(targets[0])]
+    kinds = {RackTarget: _racks, ComponentTarget: _components, DomainTarget: _domains, PickedTarget: picks_resolve}
+    resolve = kinds[type(targets[0])]
     resolved = resolve(sound, merge=merge, limit=limit)
     if fault is not None:
         raise fault

@@ -46,8 +46,25 @@ class DomainTarget:
     component_types: tuple[str, ...] = ()
 
 
-Target = RackTarget | ComponentTarget | DomainTarget
-_KINDS = {RackTarget: "racks", ComponentTarget: "components", DomainTarget: "NVLink domains"}
+@dataclass(frozen=True, slots=True)
+class PickedTarget:
+    """One rack as picked from a list: all of it, some types, or some of its components, as each rack needs.
+
+    The kind of target that a form makes. Others name one kind of thing a request; what was seen and picked is plain.
+    """
+
+    rack_id: UUID
+    component_types: tuple[str, ...] = ()
+    components: tuple[UUID, ...] = ()
+
+
+Target = RackTarget | ComponentTarget | DomainTarget | PickedTarget
+_KINDS = {
+    RackTarget: "racks",
+    ComponentTarget: "components",
+    DomainTarget: "NVLink domains",
+    PickedTarget: "picked racks",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +99,7 @@ class Wanted(NamedTuple):
     name: str | None
     external_id: str | None
     types: tuple[str, ...]
+    components: tuple[UUID, ...] = ()
 
     def __str__(self) -> str:
         """How a message names the thing."""
@@ -112,6 +130,8 @@ def check_limit(count: int, *, what: str, limit: int) -> None:
 
 def wanted(target: Target, position: int) -> Wanted:
     """The identifier and types of `target`, the `position`-th of its request; InvalidInput for a bad shape (F-196)."""
+    if isinstance(target, PickedTarget):
+        return _picked(target)
     what = _KINDS[type(target)][:-1]
     name = None if isinstance(target, ComponentTarget) else target.name
     external_id = None if isinstance(target, DomainTarget) else target.external_id
@@ -130,7 +150,15 @@ def wanted(target: Target, position: int) -> Wanted:
     return Wanted(target.id, name, external_id, _types(target))
 
 
-def _types(target: Target) -> tuple[str, ...]:
+def _picked(target: PickedTarget) -> Wanted:
+    if target.component_types and target.components:
+        raise InvalidInput("a rack is picked by component types and by components: give one of them", field=FIELD)
+    types = tuple(parse_component_type(name, field=FIELD).value for name in target.component_types)
+    components = tuple(dict.fromkeys(target.components))
+    return Wanted(check_uuid(target.rack_id, field=FIELD), None, None, tuple(dict.fromkeys(types)), components)
+
+
+def _types(target: RackTarget | ComponentTarget | DomainTarget) -> tuple[str, ...]:
     """Stored names of the types asked for, each once, in the order given (F-199, F-206)."""
     if isinstance(target, ComponentTarget):
         given = target.external_type
