@@ -75,19 +75,29 @@ def schedule_update(
         if not changes.timing:
             _plain_columns(changes)  # what is wrong with the input is said before what is wrong with the id
         schedule = schedule_lock(schedule_id, done=done, expected_version=expected_version)
-        wanted = _plain_columns(changes)
-        if changes.timing:
-            wanted |= _timing_columns(schedule, changes, now)
-        columns = {column: value for column, value in wanted.items() if getattr(schedule, column) != value}
-        if not columns:
-            done.changed = False
-            return schedule
-        done.before = {column: plain(getattr(schedule, column)) for column in columns} | {"version": schedule.version}
-        schedule_write(schedule, now=now, **columns)
-        done.after = {column: plain(value) for column, value in columns.items()} | {"version": schedule.version}
-        if "next_run_at" in columns:
-            db.notify(CHANNEL)
+        done.before, done.after = changes_apply(schedule, changes, now=now)
+        done.changed = bool(done.after)
         return schedule
+
+
+def changes_apply(
+    schedule: TaskSchedule, changes: ScheduleChanges, *, now: datetime
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Write the changes to the locked schedule; return what the audit trail keeps, before and after.
+
+    Both are empty if nothing changed. Raises as schedule_update does.
+    """
+    wanted = _plain_columns(changes)
+    if changes.timing:
+        wanted |= _timing_columns(schedule, changes, now)
+    columns = {column: value for column, value in wanted.items() if getattr(schedule, column) != value}
+    if not columns:
+        return {}, {}
+    before = {column: plain(getattr(schedule, column)) for column in columns} | {"version": schedule.version}
+    schedule_write(schedule, now=now, **columns)
+    if "next_run_at" in columns:
+        db.notify(CHANNEL)
+    return before, {column: plain(value) for column, value in columns.items()} | {"version": schedule.version}
 
 
 def _plain_columns(changes: ScheduleChanges) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from schedules.models import TaskSchedule
 from schedules.rows import not_found
 from scopes.models import TaskScheduleScope
 from tasks.conflicts import RULES
-from tasks.operations import Operation
+from tasks.operations import Operation, OperationType
 
 
 def scopes_of(schedule_id: UUID) -> list[TaskScheduleScope]:
@@ -72,6 +72,11 @@ def schedule_conflicts(
 def _type_of(template: Any) -> str | None:
     kind = template.get("type") if isinstance(template, dict) else None
     return kind if isinstance(kind, str) else None
+
+
+def types_that_may_meet(one: str) -> frozenset[str]:
+    """The operation types that some row of the conflict table keeps from `one`, whatever the components."""
+    return frozenset(other.value for other in OperationType if _may_meet(one, other.value))
 
 
 def _may_meet(one: str, other: str | None) -> bool:

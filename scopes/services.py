@@ -1,4 +1,4 @@
-"""The verbs of a schedule's racks: add (merging), reconcile (replacing), remove.
+"""The verbs of a schedule's racks: add (merging), reconcile (replacing), remove; and change, for racks and fields.
 
 Each locks the schedule, so it happens before or after a firing and never in the middle of one; withdraws what an
 earlier tick has not submitted yet for the racks it touches; counts up the schedule's version; and leaves an audit row
@@ -20,6 +20,7 @@ from flowsched.actor import Actor
 from flowsched.errors import InvalidInput, NotFound, PreconditionFailed
 from inventory.selectors import targets_resolve
 from inventory.targets import Target
+from schedules.changes import ScheduleChanges, changes_apply, schedule_update
 from schedules.checks import check_scope_count
 from schedules.models import TaskSchedule
 from schedules.ports import ports
@@ -97,6 +98,38 @@ def scopes_reconcile(
         return ScopesReconciled(
             scopes_of(schedule_id), added=len(plan.creates), removed=len(plan.removes), updated=len(plan.updates)
         )
+
+
+def schedule_change(
+    *,
+    schedule_id: UUID,
+    changes: ScheduleChanges,
+    targets: Sequence[Target] | None,
+    by: Actor,
+    now: datetime,
+    expected_version: int | None = None,
+) -> TaskSchedule:
+    """Change fields of a schedule and make its racks exactly `targets`, both or neither; return it.
+
+    For a form that shows both: two calls would save one half, and the second would meet the version of the first.
+    `targets` None leaves the racks alone. Raises as schedule_update and scopes_reconcile do.
+    """
+    if targets is None:
+        return schedule_update(
+            schedule_id=schedule_id, changes=changes, by=by, now=now, expected_version=expected_version
+        )
+    name = "scope.reconcile" if changes.empty else "schedule.update"
+    with verb(name, by=by, kind=AUDIT_KIND, now=now, object_id=schedule_id) as done:
+        wanted = _resolve(schedule_id, targets)
+        schedule = schedule_lock(schedule_id, done=done, expected_version=expected_version)
+        before, after = changes_apply(schedule, changes, now=now)
+        current, position = scopes_read(schedule_id)
+        plan = plan_reconcile(current, wanted)
+        _apply(schedule, plan, size=len(current), position=position, done=done, now=now)
+        done.changed = bool(after) or not plan.empty
+        done.before = {**(done.before or {}), **before}  # the version before both, and after both
+        done.after = {**after, **(done.after or {})}
+        return schedule
 
 
 def scope_remove(*, scope_id: UUID, by: Actor, now: datetime, expected_version: int | None = None) -> None:
