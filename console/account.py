@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import ClassVar
+from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
@@ -10,7 +11,9 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET
 
 from access.services import timezone_set
+from console import moments
 from console.pages import Page, say
+from console.viewer import viewer_of
 from schedules.zones import parse_zone_name, zone_names
 
 
@@ -33,7 +36,9 @@ class ZonePage(Page):
 
 @require_GET
 def zones(request: HttpRequest) -> HttpResponse:
-    """Every accepted name, for the list that a field offers."""
-    if not request.user.is_authenticated:
+    """Every accepted name with its offset now, for the list that a field offers."""
+    viewer = viewer_of(request)
+    if viewer is None:
         return JsonResponse([], safe=False, status=401)
-    return JsonResponse(sorted(zone_names()), safe=False)
+    offsets = [(name, moments.offset(viewer.now, ZoneInfo(name))) for name in sorted(zone_names())]
+    return JsonResponse(offsets, safe=False)

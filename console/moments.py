@@ -64,6 +64,12 @@ def zone_name(wall: datetime) -> str:
     return f"UTC{name}" if name[:1] in {"+", "-"} else name
 
 
+def offset(at: datetime, zone: ZoneInfo) -> str:
+    """How far the zone's clocks are from UTC at an instant: `UTC-05:00`."""
+    text = f"{at.astimezone(zone):%z}"
+    return f"UTC{text[:3]}:{text[3:5]}"
+
+
 def utc_clock(at: datetime, *, zone: ZoneInfo) -> str:
     """`07:30 UTC`, with the day where it is another one there."""
     utc = at.astimezone(UTC)

@@ -83,3 +83,19 @@ def outcome(scope_state: str, task_status: str | None, *, run_unknown: bool = Fa
     if task_status == "terminated":
         return "expired" if expired else "cancelled"
     return task_status
+
+
+# Component types in a sentence: one, several.
+PARTS: Final[Mapping[str, tuple[str, str]]] = {
+    "Compute": ("compute tray", "compute trays"),
+    "NVSwitch": ("NVLink switch", "NVLink switches"),
+    "PowerShelf": ("power shelf", "power shelves"),
+    "ToRSwitch": ("ToR switch", "ToR switches"),
+    "UMS": ("UMS", "UMS"),
+    "CDU": ("CDU", "CDUs"),
+}
+
+
+def parts(type_: str, count: int = 2) -> str:
+    """A component type in words; one that nobody knows stands for itself."""
+    return PARTS.get(type_, (type_, type_))[count != 1]

@@ -68,10 +68,21 @@ def domains_search(text: str, *, limit: int) -> list[DomainHit]:
     return [DomainHit(*row) for row in rows]
 
 
+def any_rack() -> bool:
+    """Whether the inventory holds a rack."""
+    return Rack.objects.filter(deleted_at__isnull=True).exists()
+
+
 def racks_by_name(names: Iterable[str]) -> dict[str, UUID]:
     """The racks of these names that are in the inventory; names that are no rack's are left out."""
     wanted = [name for name in names if "\0" not in name]
     return dict(Rack.objects.filter(name__in=wanted, deleted_at__isnull=True).values_list("name", "id"))
+
+
+def domains_by_name(names: Iterable[str]) -> dict[str, UUID]:
+    """The NVLink domains of these names; names that are no domain's are left out."""
+    wanted = [name for name in names if "\0" not in name]
+    return dict(NVLDomain.objects.filter(name__in=wanted, deleted_at__isnull=True).values_list("name", "id"))
 
 
 def rack_names(rack_ids: Collection[UUID]) -> dict[UUID, RackName]:
@@ -87,6 +98,13 @@ def component_counts(rack_ids: Collection[UUID]) -> dict[UUID, dict[str, int]]:
     for rack_id, type_, count in live.order_by().values_list("rack_id", "type").annotate(n=Count("id")):
         counts.setdefault(rack_id, {})[type_] = count
     return counts
+
+
+def components_to_pick(rack_id: UUID) -> list[Component]:
+    """The components of a rack by type, place and name, with what a list to choose from shows."""
+    live = Component.objects.filter(rack_id=rack_id, deleted_at__isnull=True)
+    shown = live.only("id", "type", "name", "slot_id", "tray_index", "power_state")
+    return list(shown.order_by("type", "slot_id", "tray_index", "name", "id"))
 
 
 def component_places(component_ids: Collection[UUID]) -> dict[UUID, UUID]:

@@ -46,3 +46,9 @@ def schedules_list(
         rows = list(matching)
         return rows, len(rows)
     return list(matching[offset : offset + limit] if limit else matching[offset:]), matching.count()
+
+
+def name_taken(name: str, *, except_id: UUID | None = None) -> bool:
+    """Whether a schedule other than this one has the name: to say so early. Only the database can promise it."""
+    rows = TaskSchedule.objects.filter(name=name.replace("\0", ""))
+    return rows.exclude(pk=except_id).exists() if except_id is not None else rows.exists()

@@ -59,7 +59,7 @@ class Forecast:
     `takes` is what a run of this schedule is assumed to take. `cut` says in sentences what was not compared.
     """
 
-    until: datetime
+    horizon: timedelta
     takes: timedelta
     collisions: tuple[Collision, ...] = ()
     more: int = 0
@@ -132,7 +132,7 @@ def schedule_forecast(
         cut.append(f"Only the components of {MOST_RACKS} racks were compared.")
     found = [collision for other in others.values() for collision in other.collisions()]
     found.sort(key=lambda collision: (min(collision.mine, collision.theirs), collision.schedule_name))
-    return Forecast(until, takes, tuple(found[:MOST_SHOWN]), max(0, len(found) - MOST_SHOWN), tuple(cut))
+    return Forecast(horizon, takes, tuple(found[:MOST_SHOWN]), max(0, len(found) - MOST_SHOWN), tuple(cut))
 
 
 def _meets(row: TaskSchedule, mine: Runs, now: datetime, until: datetime) -> _Other | None:

@@ -31,6 +31,12 @@ def scopes_of(schedule_id: UUID) -> list[TaskScheduleScope]:
     return rows
 
 
+def scope_filters(schedule_id: UUID) -> list[tuple[UUID | None, Any]]:
+    """The racks of a schedule in their order, each with its filter as stored."""
+    rows = TaskScheduleScope.objects.filter(schedule_id=schedule_id).order_by("position", "id")
+    return list(rows.values_list("rack_id", "component_filter"))
+
+
 def scopes_by_id(scope_ids: Iterable[UUID]) -> dict[UUID, TaskScheduleScope]:
     """These scopes, with rack and last task, by id; absent ones are left out."""
     rows = TaskScheduleScope.objects.filter(pk__in=list(scope_ids)).select_related("rack", "last_task")

@@ -35,9 +35,10 @@
     if (list.childElementCount) return;
     const answer = await fetch(input.dataset.zones);
     if (!answer.ok) return;
-    for (const name of await answer.json()) {
+    for (const [name, offset] of await answer.json()) {
       const option = document.createElement("option");
       option.value = name;
+      option.label = offset;
       list.append(option);
     }
   }, { once: true }));
@@ -185,4 +186,109 @@
     form.addEventListener("input", later);
     form.addEventListener("change", later);
   });
+
+  /* Schedule form: what the preview refuses marks its field, once that field was left. */
+  const schedule = $("#schedule-form");
+  if (schedule) {
+    const left = new Set(), panel = $(".preview", schedule), preview = $("#preview"), away = $("#preview-unavailable");
+    const mark = () => {
+      const said = new Map($$("[data-errors] li", preview).map((item) => [item.dataset.field, item]));
+      $$("[data-error-for]", schedule).forEach((place) => {
+        const name = place.dataset.errorFor, field = document.getElementById(`id_${name}`), item = said.get(name);
+        if (field === document.activeElement && place.hidden) return;
+        const shown = item && (!place.hidden || (left.has(name) && !("missing" in item.dataset)));
+        place.textContent = shown ? item.textContent : "";
+        place.hidden = !shown;
+        if (field && field.matches("input, select, textarea")) field.toggleAttribute("aria-invalid", Boolean(shown));
+      });
+    };
+    schedule.addEventListener("focusout", (event) => { left.add(event.target.name); setTimeout(mark); });
+    let slow;
+    schedule.addEventListener("htmx:beforeRequest", (event) => {
+      if (event.detail.target !== preview) return;
+      clearTimeout(slow);
+      preview.setAttribute("aria-busy", "true");
+      $(".checking", panel).textContent = "Checking…";
+      slow = setTimeout(() => { $(".checking", panel).textContent = "Still checking…"; }, 1000);
+    });
+    const settled = () => { clearTimeout(slow); preview.setAttribute("aria-busy", "false"); };
+    const lost = (event) => {
+      if (event.detail.target !== preview) return;
+      const id = event.detail.xhr && event.detail.xhr.getResponseHeader("X-Request-ID");
+      away.textContent = `The preview is not available${id ? ` (id ${id.slice(0, 8)})` : ""}. You can still save; the same checks run then.`;
+      away.hidden = false;
+      settled();
+    };
+    ["htmx:responseError", "htmx:sendError", "htmx:timeout"].forEach((name) => schedule.addEventListener(name, lost));
+
+    /* Its rack picker: a combobox over hits of the server, and the list, whose change the preview is told of. */
+    const search = $("[data-combobox]"), hits = $("#rack-hits"), pick = $("#id_pick"), add = $("#rack-add");
+    const racks = () => ($("[data-racks]", schedule) || {}).value;
+    let before = racks();
+    schedule.addEventListener("htmx:afterSwap", (event) => {
+      if (event.detail.target === preview) { away.hidden = true; settled(); mark(); relative(); }
+      if (event.detail.target.id !== "racks") return;
+      if (search) { search.value = ""; pick.value = ""; close(); }
+      if (racks() !== before) { before = racks(); schedule.dispatchEvent(new Event("input")); }
+      if (search && document.activeElement === document.body) search.focus();
+    });
+    $$("[data-set]", schedule).forEach((button) => button.addEventListener("click", (event) => {
+      const field = document.getElementById(button.dataset.set);
+      event.preventDefault();
+      field.value = button.dataset.value;
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+    }));
+    const options = () => $$("[role=option]", hits);
+    const close = () => { if (hits) { hits.hidden = true; choose(-1); } };
+    const choose = (index) => {
+      options().forEach((option, i) => option.setAttribute("aria-selected", String(i === index)));
+      const option = options()[index];
+      if (option) { search.setAttribute("aria-activedescendant", option.id); option.scrollIntoView({ block: "nearest" }); }
+      else search.removeAttribute("aria-activedescendant");
+      search.setAttribute("aria-expanded", String(!hits.hidden));
+    };
+    const take = (option) => { pick.value = option ? option.dataset.pick : ""; add.click(); };
+    if (search) {
+      let quiet;
+      search.addEventListener("input", (event) => {
+        event.stopPropagation();  // a search is no change of the form
+        clearTimeout(quiet);
+        pick.value = "";
+        quiet = setTimeout(() => search.dispatchEvent(new CustomEvent("fs:search")), 200);
+      });
+      hits.addEventListener("htmx:afterSwap", () => {
+        hits.hidden = !hits.textContent.trim();
+        choose(-1);
+        const said = $("[data-said]", hits);
+        $("#rack-hits-said").textContent = said ? said.textContent : "";
+      });
+      search.addEventListener("keydown", (event) => {
+        const at = options().findIndex((option) => option.getAttribute("aria-selected") === "true");
+        const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+        if (step && options().length) {
+          event.preventDefault();
+          hits.hidden = false;
+          choose((at + step + options().length + (at < 0 && step < 0 ? 1 : 0)) % options().length);
+        } else if (event.key === "Enter") {
+          event.preventDefault();
+          if (options()[at] || search.value.trim()) take(options()[at]);
+        } else if (event.key === "Escape") { close(); }
+      });
+      search.addEventListener("blur", () => setTimeout(close, 150));
+      search.addEventListener("paste", (event) => {
+        const text = event.clipboardData.getData("text");
+        if (!text.trim().includes("\n")) return;
+        event.preventDefault();
+        const names = $("#id_names");
+        names.closest("details").open = true;
+        names.value = [names.value, text].filter(Boolean).join("\n");
+        add.click();
+      });
+      hits.addEventListener("pointerdown", (event) => event.preventDefault());
+      hits.addEventListener("click", (event) => {
+        const option = event.target.closest("[role=option]");
+        if (option) take(option);
+      });
+    }
+  }
 })();
