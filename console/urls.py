@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from console import account, dashboard
+from console import account, dashboard, schedule, schedule_verbs, schedules
 
 
 def pages() -> list[URLPattern]:
@@ -13,8 +13,15 @@ def pages() -> list[URLPattern]:
         path("", dashboard.DashboardPage.as_view(), name="index"),
         path("zone/", account.ZonePage.as_view(), name="zone"),
         path("zones.json", account.zones, name="zones"),
-        path("schedules/", dashboard.DashboardPage.as_view(), name="schedules"),
+        path("schedules/", schedules.SchedulesPage.as_view(), name="schedules"),
+        path("schedules/do/<str:verb>/", schedule_verbs.SchedulesVerbPage.as_view(), name="schedules_verb"),
+        path("schedules/add/", dashboard.DashboardPage.as_view(), name="schedule_add"),
+        path("schedules/<str:id>/edit/", dashboard.DashboardPage.as_view(), name="schedule_edit"),
+        path("schedules/<str:id>/", schedule.SchedulePage.as_view(), name="schedule"),
+        path("schedules/<str:id>/do/<str:verb>/", schedule_verbs.SchedulesVerbPage.as_view(), name="schedule_verb"),
         path("tasks/", dashboard.DashboardPage.as_view(), name="tasks"),
+        path("tasks/<str:id>/", dashboard.DashboardPage.as_view(), name="task"),
+        path("racks/<str:id>/", dashboard.DashboardPage.as_view(), name="rack"),
         path("racks/", dashboard.DashboardPage.as_view(), name="racks"),
         path("calendar/", dashboard.DashboardPage.as_view(), name="calendar"),
         path("audit/", dashboard.DashboardPage.as_view(), name="audit"),
