@@ -1,4 +1,4 @@
-"""The dashboard: is it safe to go back to sleep?"""
+"""The dashboard: whether it is safe to go back to sleep."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from console import account, dashboard
+from console import account, audit_page, dashboard, racks, schedule, schedule_verbs, schedules, tasks
 from console.schedule_form import pages as form
 from console.schedule_form import search
 
@@ -15,7 +15,8 @@ def pages() -> list[URLPattern]:
         path("", dashboard.DashboardPage.as_view(), name="index"),
         path("zone/", account.ZonePage.as_view(), name="zone"),
         path("zones.json", account.zones, name="zones"),
-        path("schedules/", dashboard.DashboardPage.as_view(), name="schedules"),
+        path("schedules/", schedules.SchedulesPage.as_view(), name="schedules"),
+        path("schedules/do/<str:verb>/", schedule_verbs.SchedulesVerbPage.as_view(), name="schedules_verb"),
         path("schedules/add/", form.AddPage.as_view(), name="schedule_add"),
         path("schedules/add/preview/", form.PreviewPart.as_view(), name="schedule_add_preview"),
         path("schedules/add/racks/", form.RacksPart.as_view(), name="schedule_add_racks"),
@@ -24,8 +25,14 @@ def pages() -> list[URLPattern]:
         path("schedules/<uuid:id>/edit/racks/", form.EditRacksPart.as_view(), name="schedule_edit_racks"),
         path("schedules/rack-search/", search.SearchPart.as_view(), name="schedule_rack_search"),
         path("schedules/rack-components/<uuid:id>/", search.ComponentsPart.as_view(), name="schedule_rack_components"),
-        path("tasks/", dashboard.DashboardPage.as_view(), name="tasks"),
-        path("racks/", dashboard.DashboardPage.as_view(), name="racks"),
+        path("schedules/<str:id>/", schedule.SchedulePage.as_view(), name="schedule"),
+        path("schedules/<str:id>/do/<str:verb>/", schedule_verbs.SchedulesVerbPage.as_view(), name="schedule_verb"),
+        path("tasks/", tasks.TasksPage.as_view(), name="tasks"),
+        path("tasks/<str:id>/", tasks.TaskPage.as_view(), name="task"),
+        path("tasks/<str:id>/cancel/", tasks.TaskCancelPage.as_view(), name="task_cancel"),
+        path("tasks/<str:id>/decide/", tasks.TaskDecidePage.as_view(), name="task_decide"),
+        path("racks/<str:id>/", racks.RackPage.as_view(), name="rack"),
+        path("racks/", racks.RacksPage.as_view(), name="racks"),
         path("calendar/", dashboard.DashboardPage.as_view(), name="calendar"),
-        path("audit/", dashboard.DashboardPage.as_view(), name="audit"),
+        path("audit/", audit_page.AuditPage.as_view(), name="audit"),
     ]

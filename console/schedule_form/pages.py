@@ -13,7 +13,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -278,8 +278,5 @@ def urls(row: TaskSchedule | None) -> dict[str, str]:
 
 
 def schedule_url(schedule_id: UUID) -> str:
-    """The schedule's page; the list while there is none."""
-    try:
-        return reverse("admin:schedule", args=[schedule_id])
-    except NoReverseMatch:
-        return reverse("admin:schedules")
+    """The schedule's page."""
+    return reverse("admin:schedule", args=[schedule_id])
