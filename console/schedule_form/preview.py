@@ -138,10 +138,20 @@ def _racks(form: Form, shown: Preview) -> None:
     shown.rows = [rack_row(pick, shown.seen) for pick in picks[:LISTED]]
     shown.more_rows = max(0, len(picks) - LISTED)
     shown.troubled = [row for row in (rack_row(pick, shown.seen) for pick in picks) if row.trouble]
+    check_racks(form, shown.reading)
+
+
+def check_racks(form: Form, reading: Reading) -> None:
+    """Whether there are racks, and not too many; what of each is reached is the service's to check."""
+    count, most = len(form.picks), settings.FLOWSCHED_MAX_SCOPES_PER_SCHEDULE
     if FIELD in form.wrong:
-        shown.reading.wrong[FIELD] = form.wrong[FIELD]
-    elif not picks and not form.rackless:
-        shown.reading.missing[FIELD] = NO_RACKS if form.schedule else "add at least one rack"
+        reading.wrong[FIELD] = form.wrong[FIELD]
+    elif count > most:
+        reading.wrong[FIELD] = (
+            f"a schedule may have at most {most} racks, and this has {count}: split it into several schedules"
+        )
+    elif not count and not form.rackless:
+        reading.missing[FIELD] = NO_RACKS if form.schedule else "add at least one rack"
 
 
 def _timing(form: Form, shown: Preview, timing: Timing, now: datetime) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from console.schedule_form.form import Form
 from console.schedule_form.picks import FIELD, picks_same
-from console.schedule_form.preview import NO_RACKS, same_grace, same_timing
+from console.schedule_form.preview import check_racks, same_grace, same_timing
 from console.schedule_form.reading import Reading, reading_of
 from console.schedule_form.typed import CALENDAR, EVERY
 from flowsched.actor import Actor
@@ -29,10 +29,7 @@ _INPUTS = {
 def checked(form: Form) -> Reading:
     """Read the form as it was sent to be saved; its errors are all that keeps it from being."""
     reading = reading_of(form.typed, with_operation=form.schedule is None)
-    if FIELD in form.wrong:
-        reading.wrong[FIELD] = form.wrong[FIELD]
-    elif not form.picks and not form.rackless:
-        reading.missing[FIELD] = NO_RACKS if form.schedule else "add at least one rack"
+    check_racks(form, reading)
     return reading
 
 
