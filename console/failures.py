@@ -52,6 +52,17 @@ def fault(request: HttpRequest) -> HttpResponse:
     return _page(request, "console/500.html", 500, title="flowsched made an error", request_id=request_id)
 
 
+def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """A request that is malformed, or larger than a form may be."""
+    del exception  # names our limits and not what to do
+    megabytes = settings.DATA_UPLOAD_MAX_MEMORY_SIZE / 2**20
+    sentence = (
+        f"This request cannot be read: it is malformed or larger than {megabytes:g} MiB. Nothing was done. Go back: "
+        "what you typed is still there."
+    )
+    return _page(request, "console/failure.html", 400, title="This cannot be read", sentence=sentence)
+
+
 def missing(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Nothing at this address."""
     del exception

@@ -233,6 +233,8 @@ FLOWSCHED_MAX_WAITING_PER_RACK = env.int("FLOWSCHED_MAX_WAITING_PER_RACK", defau
 FLOWSCHED_QUEUE_TIMEOUT = env.seconds("FLOWSCHED_QUEUE_TIMEOUT", default=3600.0)
 FLOWSCHED_MAX_SCOPES_PER_SCHEDULE = env.int("FLOWSCHED_MAX_SCOPES_PER_SCHEDULE", default=5000)
 FLOWSCHED_MAX_COMPONENTS_PER_RACK = env.int("FLOWSCHED_MAX_COMPONENTS_PER_RACK", default=1000)
+# A form may tick every component of a rack, each a field of its own; Django's default of 1000 is for the rest of it.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = FLOWSCHED_MAX_COMPONENTS_PER_RACK + 1000
 FLOWSCHED_HISTORY_DAYS = env.int("FLOWSCHED_HISTORY_DAYS", default=90, minimum=7)
 
 # Execution ------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from access import api as access_api
 from flowsched.rest.missing import MissingView
 
+handler400 = "console.failures.unreadable"
 handler404 = "console.failures.missing"
 handler500 = "console.failures.fault"
 

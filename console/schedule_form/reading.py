@@ -29,6 +29,10 @@ from tasks.operations import Operation, OperationKind, operation
 
 FORCED: Final = frozenset({OperationKind.POWER_OFF.value, OperationKind.POWER_RESET.value})
 VERSIONED: Final = frozenset({OperationKind.UPGRADE_FIRMWARE.value})
+_ORDER: Final = (
+    "name", "operation", "target_version", "kind", "every_number", "every_text", "cron", "timezone", "once_date",
+    "once_time", "once_zone", "overlap", "late", "grace_number", "racks",
+)  # fmt: skip
 _DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?")
 _NUMBER: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
@@ -63,8 +67,9 @@ class Reading:
 
     @property
     def errors(self) -> dict[str, str]:
-        """All that keeps the form from being saved."""
-        return self.wrong | self.missing
+        """All that keeps the form from being saved, in the order in which the form asks."""
+        every = self.wrong | self.missing
+        return {name: every[name] for name in sorted(every, key=_place)}
 
     @contextmanager
     def of(self, name: str) -> Iterator[None]:
@@ -75,6 +80,10 @@ class Reading:
             self.missing[error.field or name] = error.message
         except InvalidInput as error:
             self.wrong[error.field or name] = error.message
+
+
+def _place(name: str) -> int:
+    return _ORDER.index(name) if name in _ORDER else len(_ORDER)
 
 
 def reading_of(typed: Typed, *, with_operation: bool = True) -> Reading:

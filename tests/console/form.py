@@ -72,10 +72,10 @@ def parts_of(rack: Rack, type_: str = "Compute") -> list[str]:
 
 
 def errors_of(response) -> dict[str, str]:
-    """Input -> message, as shown at the fields."""
+    """Input -> message, as shown at the fields, without the capital that it begins with there."""
     body = response.content.decode()
     found = re.findall(r'data-error-for="([^"]*)">([^<]*)</span>', body)
-    return {name: html.unescape(text) for name, text in found if text}
+    return {name: (said := html.unescape(text))[:1].lower() + said[1:] for name, text in found if text}
 
 
 def _attribute(tag: str, name: str) -> str | None:

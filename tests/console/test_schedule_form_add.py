@@ -12,7 +12,7 @@ from schedules.services import schedule_create
 from tasks.operations import operation
 from tests.console.form import ADD, CRON, EVERY, ONCE, errors_of, fields_of, filled, full_rack, lines, parts_of, scopes
 from tests.console.helpers import BUDGET, queries_of, stored, text_of
-from tests.factories import DomainFactory, RackFactory
+from tests.factories import ComponentFactory, DomainFactory, RackFactory
 from tests.schedules.helpers import ALICE, NOW, make_schedule
 
 pytestmark = pytest.mark.django_db
@@ -217,6 +217,21 @@ def test_more_racks_than_a_schedule_may_have_are_refused_whole(signed_in, settin
     assert "at most 3 racks, and this makes 4: nothing was added" in text_of(answer)
     assert fields_of(answer)["racks"] == [lines(racks[:3])]
     assert not TaskSchedule.objects.exists()
+
+
+def test_a_rack_may_have_every_one_of_its_components_ticked(signed_in):
+    rack = full_rack("r01")
+    Component.objects.bulk_create(ComponentFactory.build(rack=rack) for _ in range(994))
+    ticked = [str(pk) for pk in Component.objects.filter(rack=rack).values_list("pk", flat=True)]
+    form = {**filled(rack), "open": str(rack.pk), "reach": "components", "component": ticked}
+    signed_in("planner").post(ADD, form)
+    assert len(scopes(only())[0][1]["components"]) == 1000
+
+
+def test_more_than_a_form_may_hold_is_refused_in_words(signed_in):
+    answer = signed_in("planner").post(ADD, filled(names="x" * 3 * 2**20))
+    assert answer.status_code == 400
+    assert "larger than 2.5 MiB. Nothing was done. Go back: what you typed is still there." in text_of(answer)
 
 
 # Starting from something -------------------------------------------------------------------------------------------
