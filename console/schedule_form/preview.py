@@ -159,7 +159,8 @@ def _timing(form: Form, shown: Preview, timing: Timing, now: datetime) -> None:
     spec = timing.spec
     shown.when = timing_words(spec.spec_type, spec.spec, spec.timezone)
     if spec.spec_type == "cron" and spec.step is None:
-        shown.zone, shown.offset = spec.timezone, moments.offset(now, ZoneInfo(spec.timezone))
+        shown.zone = spec.timezone
+        shown.offset = moments.offset(now, ZoneInfo(spec.timezone)) if spec.timezone != "UTC" else ""
     try:
         if spec.spec_type == "one-time":
             shown.once = spec.first_run(now)
