@@ -67,6 +67,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django_htmx",
+    "axes",
     "procrastinate.contrib.django",
     "knox",
     "rest_framework",
@@ -90,6 +91,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "flowsched.urls"
 TEMPLATES = [
@@ -109,6 +111,22 @@ TEMPLATES = [
 STATIC_URL = "static/"
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
+CSRF_FAILURE_VIEW = "console.failures.csrf"
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+# Who guesses a password is locked out, by name and address together: a stranger must not lock an operator out.
+AXES_FAILURE_LIMIT = env.int("FLOWSCHED_LOGIN_ATTEMPTS", default=5)
+AXES_COOLOFF_TIME = env.seconds("FLOWSCHED_LOGIN_LOCKOUT", default=900.0)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_HTTP_RESPONSE_CODE = 429
+AXES_LOCKOUT_CALLABLE = "console.failures.locked_out"
+AXES_RESET_ON_SUCCESS = True
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
 FLOWSCHED_SITE_NAME = env.str("FLOWSCHED_SITE_NAME")
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

@@ -6,6 +6,9 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from access import api as access_api
 from flowsched.rest.missing import MissingView
 
+handler404 = "console.failures.missing"
+handler500 = "console.failures.fault"
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path(
         "api/v1/",

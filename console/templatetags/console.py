@@ -66,3 +66,9 @@ def span(length: Any) -> str:
 def of(mapping: Mapping[str, Any], key: str) -> Any:
     """An entry of a mapping, or None."""
     return mapping.get(key)
+
+
+@register.filter
+def words(text: str) -> list[str]:
+    """The words of a text."""
+    return text.split()

@@ -1,0 +1,173 @@
+"""Tasks: what runs now, what happened to one; cancel it, or say how one ended that nobody can know the end of."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from console.confirm import Confirmation, Moved, confirmed
+from console.listing import chips, rows_of
+from console.pages import Page, say
+from console.schedules_reads import OPERATIONS
+from console.tasks_reads import LABELS, VIEWS, TaskRow, counts_of, task_rows, tasks_found
+from dispatcher.models import FiringScope
+from flowsched.errors import InvalidInput, NotFound
+from inventory.identifiers import parse_uuid
+from tasks.models import Run, Task
+from tasks.selectors import runs_of, task_get
+from tasks.services import task_acknowledge, task_cancel
+from tasks.states import ACTIVE, TaskStatus
+
+MESSAGE_SHOWN: Final = 8192
+
+
+class TasksPage(Page):
+    """The list; `?view=` chooses active, failed, unknown or all."""
+
+    verbs: ClassVar = {"GET": "task.read"}
+    title = "Tasks"
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        """Show the page of the list that the address names."""
+        view = request.GET.get("view", "active")
+        view = view if view in VIEWS else "active"
+        wanted = {name: request.GET.get(name, "") for name in LABELS}
+        found = rows_of(request, tasks_found(view, wanted, now=self.viewer.now))
+        counted = counts_of(now=self.viewer.now)
+        return self.render(
+            "console/tasks.html",
+            rows=task_rows(found.rows),
+            found=found,
+            chips=chips(request, LABELS),
+            wanted=wanted,
+            view=view,
+            views=[(key, label, counted.get(key)) for key, label in VIEWS.items()],
+            operations={key: words for key, (words, _) in OPERATIONS.items()},
+        )
+
+
+class TaskPage(Page):
+    """One task with its runs and their attempts."""
+
+    verbs: ClassVar = {"GET": "task.read"}
+
+    def get(self, request: HttpRequest, id: str) -> HttpResponse:  # noqa: A002  the URL's word
+        """Show it."""
+        task = _task(id)
+        row = task_rows([task])[0]
+        runs = runs_of(task.pk)
+        scope = FiringScope.objects.filter(task_id=task.pk).first()
+        return self.render(
+            "console/task.html",
+            title=f"{row.label.capitalize()} on {task.rack_name or 'no rack'}",
+            crumbs=[("Tasks", reverse("admin:tasks"))],
+            row=row,
+            task=task,
+            runs=[(run, _attempts(run)) for run in runs],
+            scope=scope,
+            active=task.status in ACTIVE,
+            unknown=row.word == "unknown",
+            asked=next((run.cancel_requested_at for run in runs if run.cancel_requested_at), None),
+        )
+
+
+class TaskCancelPage(Page):
+    """End a task, after saying what that means for the rack."""
+
+    verbs: ClassVar = {"GET": "task.cancel", "POST": "task.cancel"}
+
+    def get(self, request: HttpRequest, id: str) -> HttpResponse:  # noqa: A002  the URL's word
+        """Show what would happen."""
+        return self._show(_task(id))
+
+    def post(self, request: HttpRequest, id: str) -> HttpResponse:  # noqa: A002  the URL's word
+        """Do it."""
+        task = _task(id)
+        try:
+            confirmed(request, _cancel_confirmation(task))
+        except Moved:
+            return self._show(task, moved=f"The task is {task.status} now.", status=409)
+        ended = task_cancel(task_id=task.pk, by=self.viewer.by, now=self.viewer.now)
+        stopped = ended.status not in ACTIVE
+        say(request, "The task is cancelled." if stopped else "Stop requested; waiting for the executor.")
+        return redirect("admin:task", task.pk)
+
+    def _show(self, task: Task, *, moved: str = "", status: int = 200) -> HttpResponse:
+        confirmation = _cancel_confirmation(task)
+        return self.render("console/confirm.html", status=status, **confirmation.context(moved=moved))
+
+
+class TaskDecidePage(Page):
+    """Say how a task ended whose outcome nobody but a person at the rack can know."""
+
+    verbs: ClassVar = {"GET": "task.acknowledge", "POST": "task.acknowledge"}
+
+    def get(self, request: HttpRequest, id: str) -> HttpResponse:  # noqa: A002  the URL's word
+        """Ask."""
+        return self._show(_task(id))
+
+    def post(self, request: HttpRequest, id: str) -> HttpResponse:  # noqa: A002  the URL's word
+        """Record the answer."""
+        task = _task(id)
+        answer, note = request.POST.get("answer", ""), request.POST.get("note", "").strip()
+        if answer not in {"completed", "failed"}:
+            return self._show(task, error="Say whether it was done.", status=400)
+        if not note:
+            return self._show(task, error="Say how you know: it is kept with the task.", status=400)
+        try:
+            task_acknowledge(
+                task_id=task.pk,
+                as_="completed" if answer == "completed" else "failed",
+                note=note,
+                by=self.viewer.by,
+                now=self.viewer.now,
+            )
+        except InvalidInput as error:
+            return self._show(task, error=error.message, status=400)
+        say(request, "Recorded. The rack is free for the next task.")
+        return redirect("admin:task", task.pk)
+
+    def _show(self, task: Task, *, error: str = "", status: int = 200) -> HttpResponse:
+        row = task_rows([task])[0]
+        return self.render(
+            "console/decide.html",
+            status=status,
+            title=f"What happened to the {row.label} on {task.rack_name}?",
+            task=task,
+            error=error,
+            answer=self.request.POST.get("answer", ""),
+            note=self.request.POST.get("note", ""),
+        )
+
+
+def _cancel_confirmation(task: Task) -> Confirmation:
+    row: TaskRow = task_rows([task])[0]
+    rack = task.rack_name or "no rack"
+    waiting = task.status == TaskStatus.WAITING
+    if waiting:
+        says = [f"Remove this task from the queue of {rack}. Nothing has been sent to the rack."]
+    else:
+        done = f" Components already done stay so: {task.progress_done} of {task.progress_total}."
+        says = [f'Ask the executor to stop "{row.label}" on {rack}.{done if task.progress_total else ""}']
+    return Confirmation(
+        title=f"{'Remove' if waiting else 'Stop'} {row.label} on {rack}?",
+        button="Remove from queue" if waiting else "Stop this task",
+        back=reverse("admin:task", args=[task.pk]),
+        says=says,
+        seen={"status": task.status},
+    )
+
+
+def _task(text: str) -> Task:
+    try:
+        return task_get(parse_uuid(text))
+    except (NotFound, InvalidInput):
+        raise NotFound("there is no task with this address") from None
+
+
+def _attempts(run: Run) -> list[dict[str, Any]]:
+    entries = [entry for entry in run.attempts if isinstance(entry, dict)] if isinstance(run.attempts, list) else []
+    return [{key: str(value)[:MESSAGE_SHOWN] for key, value in entry.items()} for entry in entries]

@@ -1,0 +1,143 @@
+"""Tasks: the list, one task, cancelling, deciding about an outcome in doubt (admin.md 2.5)."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from audit.models import AuditEntry
+from flowsched import clock
+from tasks.models import Run, Task
+from tests.console.helpers import BUDGET, hidden, queries_of, stored, text_of
+from tests.tasks_runs.helpers import begin, make_rack, make_task
+
+pytestmark = pytest.mark.django_db
+MARKUP = '<img src=x onerror="alert(1)">'
+
+
+def url(task: Task, page: str = "task") -> str:
+    return reverse(f"admin:{page}", args=[task.pk])
+
+
+def in_doubt() -> Task:
+    """A running task whose run stopped at an unknown outcome."""
+    task = make_task(make_rack(name="r07"), "restart")
+    run = begin(task).run_id
+    Run.objects.filter(pk=run).update(state="unknown", lease_token=None, lease_until=None)
+    Task.objects.filter(pk=task.pk).update(message="outcome unknown")
+    task.refresh_from_db()
+    return task
+
+
+def test_nothing_running_says_so(signed_in):
+    client = signed_in("viewer")
+    assert "Nothing is running." in text_of(client.get("/admin/tasks/"))
+    assert "No outcome is in doubt." in text_of(client.get("/admin/tasks/?view=unknown"))
+    assert "Nothing failed in the last 24 hours." in text_of(client.get("/admin/tasks/?view=failed"))
+    assert "No task matches Rack: r99." in text_of(client.get("/admin/tasks/?rack=r99"))
+
+
+def test_views_and_what_a_waiting_task_stands_behind(signed_in):
+    rack = make_rack(name="r02")
+    first = make_task(rack, "restart")
+    make_task(rack, "power_off", status="waiting")
+    make_task(make_rack(name="r03"), status="failed", finished_at=clock.now(), message="BMC timed out", job=False)
+    client = signed_in("viewer")
+    active = text_of(client.get("/admin/tasks/"))
+    assert f"Waiting behind power reset ({str(first.pk)[:8]})" in active
+    assert "Active 2" in active
+    failed = text_of(client.get("/admin/tasks/?view=failed"))
+    assert "Failed BMC timed out" in failed
+    assert "r02" not in failed
+    assert "r03" in text_of(client.get("/admin/tasks/?view=all&rack=r03&operation=power_on&after=2020-01-01"))
+    for query in ("after=nonsense", "status=%00", "operation=x", "page=9"):
+        assert client.get(f"/admin/tasks/?view=all&{query}").status_code == 200
+
+
+def test_terminated_tasks_are_told_apart(signed_in):
+    rack = make_rack()
+    for message in ("Terminated: its time in the rack's queue ran out", "Cancelled by alice"):
+        make_task(rack, status="terminated", finished_at=clock.now(), message=message, job=False)
+    said = text_of(signed_in("viewer").get("/admin/tasks/?view=all"))
+    assert "Expired in queue" in said
+    assert "Cancelled Cancelled by alice" in said
+
+
+def test_one_task_with_its_run(signed_in):
+    task = make_task(make_rack(name="r07"), "restart")
+    begin(task)
+    client = signed_in("operator")
+    said = text_of(client.get(url(task)))
+    assert "Power reset on r07" in said
+    assert "Running" in said
+    assert "3 Compute" in said
+    assert "Run 1 · running" in said
+    assert "Cancel…" in said
+    assert client.get("/admin/tasks/nonsense/").status_code == 404
+
+
+def test_cancelling_a_waiting_task(signed_in):
+    task = make_task(make_rack(name="r02"), status="waiting")
+    client = signed_in("operator")
+    before = stored()
+    shown = client.get(url(task, "task_cancel"))
+    assert stored() == before
+    assert "Remove this task from the queue of r02. Nothing has been sent to the rack." in text_of(shown)
+    done = client.post(url(task, "task_cancel"), hidden(shown), follow=True)
+    assert "The task is cancelled." in text_of(done)
+    task.refresh_from_db()
+    assert task.status == "terminated"
+    assert AuditEntry.objects.filter(verb="task.cancel", door="admin", actor="operator").exists()
+
+
+def test_a_task_that_moved_meanwhile_is_not_cancelled(signed_in):
+    task = make_task(make_rack(), "restart")
+    client = signed_in()
+    sent = hidden(client.get(url(task, "task_cancel")))
+    Task.objects.filter(pk=task.pk).update(status="completed", finished_at=clock.now())
+    answer = client.post(url(task, "task_cancel"), sent)
+    assert answer.status_code == 409
+    assert "The task is completed now." in text_of(answer)
+
+
+def test_deciding_about_an_outcome_in_doubt(signed_in):
+    """D-16."""
+    task = in_doubt()
+    client = signed_in("operator")
+    assert "Unknown 1" in text_of(client.get("/admin/tasks/"))
+    assert "Until then r07 counts as busy." in text_of(client.get(url(task)))
+    for sent in ({}, {"answer": "perhaps", "note": "x"}, {"answer": "completed"}):
+        assert client.post(url(task, "task_decide"), sent).status_code == 400
+    task.refresh_from_db()
+    assert task.status == "running"
+    done = client.post(url(task, "task_decide"), {"answer": "failed", "note": "looked at it"}, follow=True)
+    assert "Recorded. The rack is free for the next task." in text_of(done)
+    task.refresh_from_db()
+    assert task.status == "failed"
+
+
+def test_who_may_not_decide_is_told_whom_to_ask(signed_in):
+    task = in_doubt()
+    client = signed_in("viewer")
+    for path in ("/admin/tasks/", url(task)):
+        assert "Ask someone who may decide." in text_of(client.get(path))
+    for page in ("task_decide", "task_cancel"):
+        assert client.get(url(task, page)).status_code == 403
+        assert client.post(url(task, page), {"answer": "failed", "note": "x"}).status_code == 403
+    task.refresh_from_db()
+    assert task.status == "running"
+    assert AuditEntry.objects.filter(actor="viewer").exclude(refused="").count() == 4
+
+
+def test_markup_is_text_and_queries_are_constant(signed_in):
+    client = signed_in("viewer")
+    task = make_task(make_rack(name=MARKUP), message=MARKUP, description=MARKUP, schedule_name=MARKUP)
+    begin(task)
+    first = queries_of(client, "/admin/tasks/")
+    rack = make_rack()
+    for _ in range(30):
+        make_task(rack, status="waiting")
+    assert queries_of(client, "/admin/tasks/") <= first + 1 <= BUDGET
+    assert queries_of(client, url(task)) <= BUDGET
+    for path in ("/admin/tasks/", url(task)):
+        assert "<img src=x" not in client.get(path).content.decode()
