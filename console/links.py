@@ -20,7 +20,7 @@ def stamp(at: datetime) -> str:
 
 def schedule(schedule_id: UUID | str) -> str:
     """One schedule's page."""
-    return f"{reverse('admin:schedules')}{schedule_id}/"
+    return reverse("admin:schedule", args=[schedule_id])
 
 
 def firing(schedule_id: UUID | str, firing_id: int) -> str:
@@ -30,7 +30,7 @@ def firing(schedule_id: UUID | str, firing_id: int) -> str:
 
 def task(task_id: UUID | str) -> str:
     """One task's page."""
-    return f"{reverse('admin:tasks')}{task_id}/"
+    return reverse("admin:task", args=[task_id])
 
 
 def schedules(**filters: str) -> str:
@@ -38,9 +38,14 @@ def schedules(**filters: str) -> str:
     return _with(reverse("admin:schedules"), filters)
 
 
-def tasks(*, state: str = "", since: datetime | None = None, until: datetime | None = None) -> str:
-    """The list of tasks; `state` is a word of the vocabulary, the times bound when they ended."""
-    return _with(reverse("admin:tasks"), {"state": state} | _between(since, until))
+def tasks(**filters: str) -> str:
+    """The list of tasks."""
+    return _with(reverse("admin:tasks"), filters)
+
+
+def tasks_ended(end: str, since: datetime, until: datetime) -> str:
+    """The tasks that ended so (empty: in whatever way) in a stretch of time; unknown ones by when they began."""
+    return _with(reverse("admin:tasks"), {"view": "ended", "end": end} | _between(since, until))
 
 
 def outcomes(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final
@@ -13,18 +13,16 @@ from django.http import HttpRequest, HttpResponse
 
 from console import links
 from console.asked import moment_of
+from console.listing import rows_of
 from console.pages import Page
+from console.tasks_reads import word_of
 from console.words import WORDS, outcome
 from dispatcher.models import FiringScope
 from inventory.identifiers import uuid_or_none
 from inventory.models import Rack
-from tasks.lanes import EXPIRED_MESSAGE
 from tasks.models import Run, Task
 from tasks.states import RunState
 
-ROWS: Final = 50
-COUNTED: Final = 10_000  # beyond, the number is not worth the reading
-MOST_PAGES: Final = 1000
 RANGES: Final = (("24 hours", timedelta(hours=24)), ("7 days", timedelta(days=7)))
 
 # Word of the vocabulary -> the stored states; `not_submitted` is all that left a rack without a task.
@@ -107,28 +105,21 @@ class OutcomesPage(Page):
     def get(self, request: HttpRequest) -> HttpResponse:
         """Show one page of it."""
         asked = Asked.of(request, self.viewer.now)
-        number = _page(request.GET.get("page", ""))
-        matching = asked.rows()
-        counted = matching.order_by()[: COUNTED + 1].count()
-        shown = list(matching[(number - 1) * ROWS : number * ROWS])
+        found = rows_of(request, asked.rows())
         return self.render(
             "console/outcomes.html",
             asked=asked,
-            rows=_rows(shown),
-            total=counted if counted <= COUNTED else None,
-            counted=COUNTED,
+            found=found,
+            rows=_rows(found.rows),
             choices=_CHOICES,
             ranges=[
                 (words, links.outcomes(outcome=asked.outcome, since=self.viewer.now - length))
                 for words, length in RANGES
             ],
-            page=number,
-            before=_address(request, number - 1) if number > 1 else "",
-            after=_address(request, number + 1) if number * ROWS < counted else "",
         )
 
 
-def _rows(scopes: list[FiringScope]) -> list[Row]:
+def _rows(scopes: Sequence[FiringScope]) -> list[Row]:
     """With their tasks: two queries for any number."""
     tasks = Task.objects.in_bulk([scope.task_id for scope in scopes if scope.task_id])
     running = [task.pk for task in tasks.values() if task.status == "running"]
@@ -137,10 +128,7 @@ def _rows(scopes: list[FiringScope]) -> list[Row]:
 
 
 def _row(scope: FiringScope, task: Task | None, unknown: set[UUID]) -> Row:
-    end = ""
-    if task is not None:
-        expired = task.message == EXPIRED_MESSAGE
-        end = outcome("submitted", task.status, run_unknown=task.pk in unknown, expired=expired)
+    end = word_of(task, unknown=task.pk in unknown) if task is not None else ""
     return Row(
         scope,
         outcome(scope.state, None),
@@ -155,13 +143,3 @@ def _rack(name: str) -> Q:
     """By the rack of this name now; failing that, by the name that the firing kept."""
     rack_id: Any = Rack.objects.filter(name=name).values_list("pk", flat=True).first()
     return Q(rack_id=rack_id) if rack_id else Q(rack_name=name)
-
-
-def _page(text: str) -> int:
-    return min(MOST_PAGES, max(1, int(text))) if text.isascii() and text.isdigit() and len(text) < 6 else 1  # noqa: PLR2004
-
-
-def _address(request: HttpRequest, number: int) -> str:
-    given = request.GET.copy()
-    given["page"] = str(number)
-    return f"?{given.urlencode()}"

@@ -16,7 +16,7 @@ from schedules.models import TaskSchedule
 from schedules.specs import spec_of
 from schedules.template import summary
 from schedules.upcoming import first_run, runs_within
-from tasks.operations import code_row
+from tasks.operations import disruptive
 
 AHEAD: Final = timedelta(hours=24)
 _CANDIDATES: Final = 200  # of which the first that can be read become lanes
@@ -85,7 +85,4 @@ def _lane(row: TaskSchedule, stretch: Any, racks: int, sample: list[str], *, now
 
 def is_disruptive(template: Any) -> bool:
     """Whether the stored operation takes running work off its racks; one that cannot be read counts as if it did."""
-    if not isinstance(template, dict):
-        return True
-    row = code_row(str(template.get("type")), str(template.get("code")))
-    return row is None or row.disruptive
+    return not isinstance(template, dict) or disruptive(str(template.get("type")), str(template.get("code")))

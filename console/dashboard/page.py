@@ -161,7 +161,7 @@ class DashboardPage(LivePage):
         return self._counted(
             counts.task_ends,
             ENDS,
-            lambda key, since, until: links.tasks(state=key or "ended", since=since, until=until),
+            links.tasks_ended,
         )
 
     def _counted(self, read: Callable[[Any], list[Bucket]], kind: Kind, address: Any) -> Counted:

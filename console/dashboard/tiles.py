@@ -55,7 +55,7 @@ def tiles(viewer: Viewer, found: Facts | None, day: Range, scopes: Any, ends: An
 def _failed(ends: Mapping[str, int] | None, day: Range) -> Tile:
     failed = ends.get("failed", 0) if ends is not None else None
     beside = f"of {sum(ends.values())} that ended" if ends is not None else ""
-    address = links.tasks(state="failed", since=day.since, until=day.until)
+    address = links.tasks_ended("failed", day.since, day.until)
     return Tile(_number(failed), "Failed tasks, 24 h", beside, address, "bad" if failed else "")
 
 

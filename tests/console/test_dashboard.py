@@ -20,8 +20,8 @@ from scopes.models import TaskScheduleScope
 from tasks.lanes import EXPIRED_MESSAGE
 from tasks.models import Process, Run, Task
 from tasks.processes import process_register
-from tests.console.history import fill, relive
-from tests.console.signed_in import MARKUP, signed_in, statements, writes
+from tests.console.history import analyse, fill, relive
+from tests.console.people import MARKUP, browse, statements, writes
 from tests.dispatcher.helpers import due_schedule, fire, racks
 
 pytestmark = pytest.mark.django_db
@@ -48,7 +48,7 @@ def plain(html):
 
 
 def test_an_empty_installation_says_what_to_do_first():
-    html = shown(signed_in())
+    html = shown(browse())
     text = plain(html)
     assert "manage.py import_racks FILE" in text
     assert "bin/up" in text
@@ -58,15 +58,15 @@ def test_an_empty_installation_says_what_to_do_first():
 
 def test_steps_that_are_done_are_ticked():
     racks(1)
-    text = plain(shown(signed_in()))
+    text = plain(shown(browse()))
     assert "Racks are there." in text
     assert "Create a schedule:" in text
     alive()
-    assert "Processes are alive." in plain(shown(signed_in(name="other")))
+    assert "Processes are alive." in plain(shown(browse(name="other")))
 
 
 def test_who_may_not_create_schedules_is_told_whom_to_ask():
-    html = shown(signed_in("viewer"))
+    html = shown(browse("viewer"))
     assert "Ask someone who may create schedules" in html
     assert "schedules/add" not in html
 
@@ -77,7 +77,7 @@ def test_all_is_well():
     due_schedule("nightly", racks(2), now=now)
     fire(now)
     Firing.objects.update(state="done", closed_at=now, submitted_count=2, lease_token=None, lease_until=None)
-    text = plain(shown(signed_in()))
+    text = plain(shown(browse()))
     assert "Nothing needs you." in text
     assert re.search(r"Last firing \w{3} \d+ \w{3} \d\d:\d\d UTC *: nightly , 2 of 2 racks submitted", text)
 
@@ -85,7 +85,7 @@ def test_all_is_well():
 def test_nothing_planned_and_nothing_done():
     alive()
     due_schedule("far", racks(1), cron="0 0 1 1 *", late=-40 * DAY, now=clock.now())
-    text = plain(shown(signed_in()))
+    text = plain(shown(browse()))
     assert "Nothing is planned in the next 24 hours." in text
     assert "No firing was due in this time." in text
     assert "No task ended in this time." in text
@@ -103,7 +103,7 @@ def test_nothing_planned_and_nothing_done():
 def test_panels_of_what_one_may_not_see_are_absent(verbs, there):
     alive()
     due_schedule("nightly", racks(1), now=clock.now())
-    html = shown(signed_in(verbs=verbs))
+    html = shown(browse(verbs=verbs))
     assert {panel for panel in PANELS if panel in html} == there
 
 
@@ -125,7 +125,7 @@ def test_a_panel_that_cannot_be_read_says_so_and_the_others_stay(monkeypatch, mo
         raise Unavailable("the database took too long")
 
     monkeypatch.setattr(page if module is facts else module, name, fail)
-    html = shown(signed_in())
+    html = shown(browse())
     assert html.count("Could not read") == 1
     assert re.search(rf"Could not read {what} \(id \w{{8}}\): the database took too long\.", html)
     assert "Other panels are current." in html
@@ -172,7 +172,7 @@ def needed(html):
 
 
 def test_each_kind_of_trouble_has_its_line_the_worst_first(troubles):
-    html = shown(signed_in())
+    html = shown(browse())
     lines = needed(html)
     expected = [
         ("Disabled by the system", "broken", "its zone is gone"),
@@ -191,27 +191,27 @@ def test_each_kind_of_trouble_has_its_line_the_worst_first(troubles):
 
 
 def test_who_may_not_decide_is_not_asked_to(troubles):
-    html = shown(signed_in("viewer"))
+    html = shown(browse("viewer"))
     assert "Decide" not in html
     assert len(needed(html)) == 6
 
 
 def test_troubles_of_what_one_may_not_see_are_absent(troubles):
-    assert [line.split()[0] for line in needed(shown(signed_in(verbs=["task.read"])))] == ["Unknown", "Gone"]
+    assert [line.split()[0] for line in needed(shown(browse(verbs=["task.read"])))] == ["Unknown", "Gone"]
 
 
 def test_a_streak_of_a_paused_schedule_needs_nobody(troubles):
     TaskSchedule.objects.filter(pk=troubles["stuck"].pk).update(
         enabled=False, disabled_kind="person", disabled_at=clock.now()
     )
-    assert len(needed(shown(signed_in()))) == 4
+    assert len(needed(shown(browse()))) == 4
 
 
 def test_at_most_eight_are_listed_and_the_others_counted():
     alive()
     row = due_schedule("stuck", racks(15), late=-HOUR, now=clock.now())
     TaskScheduleScope.objects.filter(schedule=row).update(skip_streak=5)
-    html = shown(signed_in())
+    html = shown(browse())
     assert len(needed(html)) == MOST
     assert "and 7 more" in html
     assert "15 things need you" in plain(html)
@@ -230,12 +230,12 @@ def test_the_tiles_count_what_is():
     now = clock.now()
     due_schedule("nightly", racks(3), now=now)
     due_schedule("late", racks(1), late=6 * MINUTE, now=now)
-    html = shown(signed_in())
+    html = shown(browse())
     assert tile(html, "Oldest due")[0].startswith("6 min")
     assert tile(html, "Oldest due")[1] == "late and 1 more"
     fire(now)
     Firing.objects.update(state="open", closed_at=None)  # as while their tasks are submitted
-    html = shown(signed_in(name="other"))
+    html = shown(browse(name="other"))
     assert tile(html, "Firing now") == ("2", "4 racks")
     assert tile(html, "Active tasks") == ("4", "0 waiting")
     assert tile(html, "Oldest due") == ("0 s", "nothing is overdue")
@@ -250,7 +250,7 @@ def test_every_run_of_the_next_day_is_a_mark_and_a_row():
     due_schedule("every quarter", on[:1], every="15m", late=-MINUTE, now=now)
     paused = due_schedule("paused one", on, late=-HOUR, now=now)
     TaskSchedule.objects.filter(pk=paused.pk).update(enabled=False, disabled_kind="person", disabled_at=now)
-    html = shown(signed_in())
+    html = shown(browse())
     chart = html.split('data-chart="timeline"')[1].split("</svg>")[0]
     table = html.split('data-table="timeline"')[1].split("</table>")[0]
     assert chart.count("<a href=") == table.count("<tr>") - 1
@@ -268,7 +268,7 @@ def test_a_schedule_that_cannot_be_read_is_named_and_spoils_no_lane():
     due_schedule("fine", racks(1), late=-HOUR, now=now)
     bad = due_schedule("poison", racks(1), late=-HOUR, now=now)
     TaskSchedule.objects.filter(pk=bad.pk).update(spec="nonsense")
-    text = plain(shown(signed_in()))
+    text = plain(shown(browse()))
     assert "poison cannot be drawn: invalid interval spec" in text
     assert "2 schedules that fire" in text
 
@@ -277,7 +277,7 @@ def test_legend_tiles_and_lists_say_the_same_number():
     alive()
     now = clock.now()
     fill(now, racks=9, schedules=12, firings=300, each=2, span=2 * DAY)
-    client = signed_in()
+    client = browse()
     html = shown(client)
     section = html.split('aria-label="What came due"')[1].split("</section>")[0]
     legend = re.findall(r'<a class="badge \w+" href="([^"]+)">.*?<span>(\d+) ', section, re.DOTALL)
@@ -293,13 +293,30 @@ def test_legend_tiles_and_lists_say_the_same_number():
     assert tile(html, "Without a task, 24 h")[0] == str(without)
 
 
+def test_the_ends_of_tasks_lead_to_lists_of_as_many():
+    alive()
+    fill(clock.now(), racks=9, schedules=12, firings=300, each=2, span=DAY)
+    [task, *_] = Task.objects.filter(status="completed").order_by("-finished_at")
+    Task.objects.filter(pk=task.pk).update(status="running", finished_at=None)
+    Run.objects.create(
+        id=uuid.uuid4(), task=task, state="unknown", executor="x", queued_at=clock.now(), started_at=clock.now()
+    )
+    client = browse()
+    section = shown(client).split('aria-label="How tasks ended"')[1].split("</section>")[0]
+    legend = re.findall(r'<a class="badge \w+" href="([^"]+)">.*?<span>(\d+) ([^<]+)<', section, re.DOTALL)
+    assert [word for _, _, word in legend] == ["Failed", "Unknown", "Expired in queue", "Cancelled", "Completed"]
+    bars = re.findall(r'<a href="([^"]+)" aria-label="[^"]+" data-count="(\d+)"', section.split("narrow-only")[0])
+    for address, count in [*((address, count) for address, count, _ in legend), *bars[:3]]:
+        assert f"{count} task" in plain(shown(client, unescape(address))), address
+
+
 def test_the_week_is_a_choice_in_the_address():
     alive()
     fill(clock.now(), racks=3, schedules=3, firings=50, span=6 * DAY)
-    html = shown(signed_in(), "/admin/?range=7d")
+    html = shown(browse(), "/admin/?range=7d")
     assert re.search(r'href="\?range=7d" aria-current="true"', html)
     assert "(50 outcomes)" in html
-    assert "(50 outcomes)" not in shown(signed_in(name="other"))
+    assert "(50 outcomes)" not in shown(browse(name="other"))
 
 
 # The counts themselves ----------------------------------------------------------------------------------------------
@@ -368,6 +385,7 @@ def test_the_recent_part_of_the_history_is_found_by_an_index():
     """Of ninety days a day is read, not the table."""
     now = clock.now()
     fill(now, racks=20, schedules=200, firings=20_000, span=90 * DAY)
+    analyse()
     values = {"edges": edges(now, 24), "since": now - DAY, "until": now, "expired": EXPIRED_MESSAGE}
     assert "firing_due" in explained(counts._SCOPES, values)
     plan = explained(counts._ENDS, values)
@@ -383,7 +401,7 @@ def test_a_look_costs_the_same_for_one_and_for_many_and_writes_nothing():
     alive()
     now = clock.now()
     due_schedule("nightly", racks(1), late=-HOUR, now=now)
-    client = signed_in()
+    client = browse()
     with statements() as few:
         shown(client, "/admin/?range=7d")
     fill(now, racks=50, schedules=400, firings=3000, each=2)
@@ -400,7 +418,7 @@ def test_a_full_timeline_stays_small():
     [rack] = racks(1)
     for n in range(20):
         due_schedule(f"busy {n} {'x' * 200}", [rack], every="31m", late=-MINUTE, now=now)
-    assert len(shown(signed_in()).encode()) < 350_000
+    assert len(shown(browse()).encode()) < 350_000
 
 
 def test_markup_is_text_everywhere(troubles):
@@ -419,7 +437,7 @@ def test_markup_is_text_everywhere(troubles):
     Task.objects.update(rack_name=long, message=MARKUP)
     Run.objects.update(message=MARKUP)
     Process.objects.update(host=long, version=MARKUP)
-    client = signed_in()
+    client = browse()
     for address in ("/admin/", "/admin/outcomes/"):
         html = shown(client, address)
         assert MARKUP not in html
@@ -430,7 +448,7 @@ def test_markup_is_text_everywhere(troubles):
 def test_times_are_shown_in_the_viewer_s_zone():
     alive()
     due_schedule("nightly", racks(1), late=-HOUR, now=clock.now())
-    html = shown(signed_in(zone="Asia/Tokyo"))
+    html = shown(browse(zone="Asia/Tokyo"))
     times = re.findall(r'<time datetime="([^"]+)">([^<]+)</time>', html)
     assert times
     for iso, text in times:

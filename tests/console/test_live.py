@@ -10,7 +10,7 @@ from flowsched import clock
 from schedules.models import TaskSchedule
 from tasks.models import Process
 from tasks.processes import process_register
-from tests.console.signed_in import signed_in
+from tests.console.people import browse
 from tests.dispatcher.helpers import due_schedule, fire, racks
 
 pytestmark = pytest.mark.django_db
@@ -23,7 +23,7 @@ def page():
     for kind in ("dispatcher", "worker"):
         process_register(kind=kind, now=clock.now())
     due_schedule("nightly", racks(2), late=timedelta(hours=-5), now=clock.now())
-    client = signed_in()
+    client = browse()
     html = client.get("/admin/").content.decode()
     return client, re.search(r'data-hash="(\w+)"', html)[1], html
 

@@ -13,7 +13,7 @@ from dispatcher.models import FiringScope
 from flowsched import clock
 from tasks.models import Run, Task
 from tests.console.history import fill
-from tests.console.signed_in import signed_in, statements, writes
+from tests.console.people import browse, statements, writes
 
 pytestmark = pytest.mark.django_db
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
@@ -42,7 +42,7 @@ def history():
 
 @pytest.mark.parametrize("outcome", ["submitted", "skipped", "rejected", "missed", "unresolved"])
 def test_one_outcome_with_its_reason_in_every_row(history, outcome):
-    html = shown(signed_in(), outcomes(outcome=outcome, since=history - DAY, until=history))
+    html = shown(browse(), outcomes(outcome=outcome, since=history - DAY, until=history))
     state = "failed" if outcome == "unresolved" else outcome
     assert total(html) == FiringScope.objects.filter(state=state).count() > 0
     rows = body(html).split("<tr>")[1:]
@@ -52,7 +52,7 @@ def test_one_outcome_with_its_reason_in_every_row(history, outcome):
 
 
 def test_what_left_a_rack_without_a_task(history):
-    html = shown(signed_in(), outcomes(outcome="not_submitted", since=history - DAY))
+    html = shown(browse(), outcomes(outcome="not_submitted", since=history - DAY))
     assert total(html) == FiringScope.objects.exclude(state="submitted").count()
     assert "Completed" not in body(html)
 
@@ -61,7 +61,7 @@ def test_the_outcome_and_the_end_of_the_task_stand_side_by_side(history):
     task = Task.objects.filter(status="completed").latest("finished_at")
     Task.objects.filter(pk=task.pk).update(status="running", finished_at=None, message="outcome unknown: gone")
     Run.objects.create(task=task, id=task.pk, state="unknown", executor="x", queued_at=history, started_at=history)
-    html = shown(signed_in(), outcomes(outcome="submitted", since=history - DAY))
+    html = shown(browse(), outcomes(outcome="submitted", since=history - DAY))
     [row] = [row for row in body(html).split("<tr>") if str(task.pk) in row]
     assert "Submitted" in row
     assert "Unknown" in row
@@ -71,7 +71,7 @@ def test_the_outcome_and_the_end_of_the_task_stand_side_by_side(history):
 
 def test_by_rack_schedule_and_time(history):
     scope = FiringScope.objects.select_related("firing").latest("firing__due_at")
-    client = signed_in()
+    client = browse()
     html = shown(client, f"/admin/outcomes/?rack={scope.rack_name}")
     assert total(html) == FiringScope.objects.filter(rack_name=scope.rack_name).count()
     by_name = shown(client, f"/admin/outcomes/?schedule={scope.firing.schedule_name}")
@@ -92,17 +92,17 @@ def test_by_rack_schedule_and_time(history):
 
 def test_a_rack_that_is_gone_is_found_by_the_name_its_firings_kept(history):
     FiringScope.objects.filter(pk=FiringScope.objects.latest("id").pk).update(rack_name="old name", rack_id=None)
-    assert total(shown(signed_in(), "/admin/outcomes/?rack=old%20name")) == 1
+    assert total(shown(browse(), "/admin/outcomes/?rack=old%20name")) == 1
 
 
 def test_pages_of_fifty(history):
-    client = signed_in()
+    client = browse()
     seen = []
     address = "/admin/outcomes/"
     while address:
         html = shown(client, address)
         seen += re.findall(r'firing=(\d+)">', body(html))
-        following = re.search(r'<a href="([^"]+)">Next</a>', html)
+        following = re.search(r'<a class="button secondary" href="([^"]+)">Next</a>', html)
         address = f"/admin/outcomes/{unescape(following[1])}" if following else ""
     assert len(seen) == 400
     assert len(set(seen)) == 200
@@ -112,7 +112,7 @@ def test_what_is_under_way_has_no_bounds_in_time(history):
     firing = FiringScope.objects.earliest("id").firing
     firing.state, firing.closed_at, firing.due_at = "open", None, history - 40 * DAY
     firing.save()
-    assert total(shown(signed_in(), outcomes(outcome="pending"))) == 2
+    assert total(shown(browse(), outcomes(outcome="pending"))) == 2
 
 
 @pytest.mark.parametrize(
@@ -121,24 +121,24 @@ def test_what_is_under_way_has_no_bounds_in_time(history):
      "page=99999999999", "outcome=nonsense", "schedule=%27%3B--", "rack=" + "x" * 300],
 )  # fmt: skip
 def test_an_address_that_makes_no_sense_is_read_as_far_as_it_does(history, query):
-    shown(signed_in(), f"/admin/outcomes/?{query}")
+    shown(browse(), f"/admin/outcomes/?{query}")
 
 
 def test_nothing_found_says_what_was_asked():
-    html = shown(signed_in(), "/admin/outcomes/?outcome=missed&rack=r12")
+    html = shown(browse(), "/admin/outcomes/?outcome=missed&rack=r12")
     assert "No rack matches this outcome on r12 in this time." in html
     assert "Clear filters" in html
 
 
 def test_who_may_not_see_firings_is_refused_and_the_attempt_recorded():
-    answer = signed_in(verbs=["task.read"]).get("/admin/outcomes/")
+    answer = browse(verbs=["task.read"]).get("/admin/outcomes/")
     assert answer.status_code == 403
     assert AuditEntry.objects.latest("id").verb == "firing.read"
 
 
 def test_a_page_costs_the_same_for_few_and_for_many():
     now = clock.now()
-    client = signed_in()
+    client = browse()
     fill(now, racks=3, schedules=2, firings=2)
     with statements() as few:
         shown(client, "/admin/outcomes/?from=2000-01-01T00:00:00Z")
@@ -147,7 +147,8 @@ def test_a_page_costs_the_same_for_few_and_for_many():
     with statements() as many:
         html = shown(client, "/admin/outcomes/?from=2000-01-01T00:00:00Z")
     assert total(html) > 50
-    assert len(few) == len(many) < 15
+    assert len(many) - len(few) <= 1  # a list of more than a page is counted
+    assert len(many) < 15
     assert not writes(many)
 
 

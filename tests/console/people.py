@@ -15,7 +15,7 @@ from access.permissions import PERMISSIONS, ROLES
 MARKUP = "<img src=x onerror=alert(1)>"
 
 
-def signed_in(role: str | None = None, *, verbs: Sequence[str] = (), name: str = "", zone: str = "") -> Client:
+def browse(role: str | None = None, *, verbs: Sequence[str] = (), name: str = "", zone: str = "") -> Client:
     """A browser with a member of staff signed in: of a role, with single verbs, or, without either, a superuser."""
     user = User.objects.create_user(
         name or f"user-{User.objects.count()}", is_staff=True, is_superuser=role is None and not verbs
