@@ -39,7 +39,15 @@ class Link:
 
 
 def frame(request: HttpRequest, viewer: Viewer) -> Mapping[str, Any]:
-    """The context of the frame: two queries."""
+    """The context of the frame: two queries, once a request."""
+    kept: Mapping[str, Any] | None = getattr(request, "frame", None)
+    if kept is None:
+        kept = _frame(request, viewer)
+        request.frame = kept  # type: ignore[attr-defined]
+    return kept
+
+
+def _frame(request: HttpRequest, viewer: Viewer) -> Mapping[str, Any]:
     processes = processes_list(now=viewer.now)
     return {
         "viewer": viewer,

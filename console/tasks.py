@@ -8,11 +8,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
+from console.asked import moment_of
 from console.confirm import Confirmation, Moved, confirmed
 from console.listing import chips, rows_of
 from console.pages import Page, say
 from console.schedules_reads import OPERATIONS
-from console.tasks_reads import LABELS, VIEWS, TaskRow, counts_of, task_rows, tasks_found
+from console.tasks_reads import BETWEEN, LABELS, VIEWS, TaskRow, counts_of, task_rows, tasks_found
 from dispatcher.models import FiringScope
 from flowsched.errors import InvalidInput, NotFound
 from inventory.identifiers import parse_uuid
@@ -33,8 +34,8 @@ class TasksPage(Page):
     def get(self, request: HttpRequest) -> HttpResponse:
         """Show the page of the list that the address names."""
         view = request.GET.get("view", "active")
-        view = view if view in VIEWS else "active"
-        wanted = {name: request.GET.get(name, "") for name in LABELS}
+        view = view if view in VIEWS or view == "ended" else "active"
+        wanted = {name: request.GET.get(name, "") for name in (*LABELS, *BETWEEN)}
         found = rows_of(request, tasks_found(view, wanted, now=self.viewer.now))
         counted = counts_of(now=self.viewer.now)
         return self.render(
@@ -44,6 +45,7 @@ class TasksPage(Page):
             chips=chips(request, LABELS),
             wanted=wanted,
             view=view,
+            between=[moment_of(wanted[name]) for name in BETWEEN] if view == "ended" else [],
             views=[(key, label, counted.get(key)) for key, label in VIEWS.items()],
             operations={key: words for key, (words, _) in OPERATIONS.items()},
         )

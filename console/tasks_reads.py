@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
+from console.asked import moment_of
 from console.schedules_reads import OPERATIONS
 from tasks.lanes import EXPIRED_MESSAGE
 from tasks.models import Run, Task
@@ -23,7 +24,9 @@ LABELS: Final[Mapping[str, str]] = {
     "status": "State",
     "after": "From",
     "before": "To",
+    "end": "Ended",
 }
+BETWEEN: Final = ("from", "to")  # instants, of the view `ended`
 VIEWS: Final[Mapping[str, str]] = {"active": "Active", "failed": "Failed, 24 h", "unknown": "Unknown", "all": "All"}
 DAY: Final = timedelta(days=1)
 
@@ -48,7 +51,30 @@ def tasks_found(view: str, wanted: Mapping[str, str], *, now: datetime) -> Query
         rows = rows.filter(status=TaskStatus.FAILED, finished_at__gte=now - DAY)
     elif view == "unknown":
         rows = rows.filter(pk__in=Run.objects.filter(state=RunState.UNKNOWN).values("task_id"))
+    elif view == "ended":
+        rows = rows.filter(_ended(wanted))
     return rows.filter(_narrow(wanted))
+
+
+def _ended(wanted: Mapping[str, str]) -> Q:
+    """How and when tasks ended, as the dashboard's chart counts them; what is unknown stands where it began."""
+    since, until = moment_of(_text(wanted, "from")), moment_of(_text(wanted, "to"))
+    finished = Q(finished_at__isnull=False) & _between("finished_at", since, until)
+    runs = Run.objects.filter(_between("started_at", since, until), state=RunState.UNKNOWN)
+    ends = {
+        "completed": finished & Q(status=TaskStatus.COMPLETED),
+        "failed": finished & Q(status=TaskStatus.FAILED),
+        "expired": finished & Q(status=TaskStatus.TERMINATED, message=EXPIRED_MESSAGE),
+        "cancelled": finished & Q(status=TaskStatus.TERMINATED) & ~Q(message=EXPIRED_MESSAGE),
+        "unknown": Q(pk__in=runs.values("task_id")),
+    }
+    end = _text(wanted, "end")
+    return ends.get(end, Q(pk__in=[])) if end else finished | ends["unknown"]
+
+
+def _between(column: str, since: datetime | None, until: datetime | None) -> Q:
+    match = Q(**{f"{column}__gte": since}) if since else Q()
+    return match & Q(**{f"{column}__lt": until}) if until else match
 
 
 def counts_of(*, now: datetime) -> dict[str, int]:

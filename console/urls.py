@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from console import account, audit_page, dashboard, racks, schedule, schedule_verbs, schedules, tasks
+from console import account, audit_page, dashboard, outcome_list, racks, schedule, schedule_verbs, schedules, tasks
 from console.schedule_form import pages as form
 from console.schedule_form import search
 
@@ -13,6 +13,7 @@ def pages() -> list[URLPattern]:
     """Every page of ours."""
     return [
         path("", dashboard.DashboardPage.as_view(), name="index"),
+        path("outcomes/", outcome_list.OutcomesPage.as_view(), name="outcomes"),
         path("zone/", account.ZonePage.as_view(), name="zone"),
         path("zones.json", account.zones, name="zones"),
         path("schedules/", schedules.SchedulesPage.as_view(), name="schedules"),

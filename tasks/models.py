@@ -74,6 +74,8 @@ class Task(models.Model):
             models.Index(fields=["rack_id", "-created_at", "-id"], name="task_rack_recent"),
             models.Index(fields=["-created_at", "-id"], name="task_recent"),
             models.Index(fields=["finished_at"], condition=Q(finished_at__isnull=False), name="task_finished"),
+            # How tasks ended, counted and listed: one entry, written when the task ends and never moved.
+            models.Index(fields=["status", "finished_at"], condition=Q(finished_at__isnull=False), name="task_ended"),
         ]
 
     def __str__(self) -> str:

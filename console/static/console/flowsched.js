@@ -143,15 +143,19 @@
     });
   }
 
-  /* Focus survives a refresh: the same link, by its address or its data-key. */
-  let kept = null;
+  /* A refresh keeps focus (the same link, by its address or its data-key), opened details and scrolled boxes (by id). */
+  let kept = null, opened = [], scrolled = [];
   document.addEventListener("htmx:beforeSwap", (event) => {
     const focus = document.activeElement;
+    opened = $$("details[open][id]", event.detail.target).map((each) => each.id);
+    scrolled = $$(".scroll[id]", event.detail.target).map((each) => [each.id, each.scrollLeft, each.scrollTop]);
     if (!event.detail.target.contains(focus)) { kept = null; return; }
     kept = focus.dataset.key ? `[data-key="${CSS.escape(focus.dataset.key)}"]`
       : focus.getAttribute("href") ? `[href="${CSS.escape(focus.getAttribute("href"))}"]` : null;
   });
   document.addEventListener("htmx:afterSwap", (event) => {
+    opened.forEach((id) => { const same = document.getElementById(id); if (same) same.open = true; });
+    scrolled.forEach(([id, left, top]) => { const same = document.getElementById(id); if (same) same.scrollTo(left, top); });
     const again = kept && $(kept, event.detail.target);
     if (again) again.focus({ preventScroll: true });
   });
