@@ -55,3 +55,27 @@ class Profile(models.Model):
 
     def __str__(self) -> str:
         return f"profile of user {self.pk}"
+
+
+class CalendarFeed(models.Model):
+    """An address under which a calendar reads the plan of its filter: read-only, as its owner, until revoked.
+
+    Only the digest of the token in the address is stored; `prefix`, its first characters, tells one address in a log
+    from another.
+    """
+
+    digest = models.CharField(max_length=64, unique=True)
+    prefix = models.CharField(max_length=8)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
+    name = models.CharField(max_length=255)
+    filter = models.JSONField(default=dict)
+    created_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "calendar_feed"
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["user", "name"], name="calendar_feed_name_once")]
+
+    def __str__(self) -> str:
+        return self.name

@@ -21,6 +21,8 @@ PERMISSIONS: Final[Mapping[str, str]] = {
     "scope.add": "scopes.add_taskschedulescope",
     "scope.reconcile": "scopes.change_taskschedulescope",
     "scope.remove": "scopes.delete_taskschedulescope",
+    "feed.create": "schedules.view_taskschedule",  # whoever may read the plan may take it along
+    "feed.revoke": "schedules.view_taskschedule",
     "firing.read": "dispatcher.view_firing",
     "audit.read": "audit.view_auditentry",
     "task.read": "tasks.view_task",

@@ -1,11 +1,13 @@
-"""Reading users and tokens."""
+"""Reading users, tokens and calendar feeds."""
 
 from __future__ import annotations
+
+import hashlib
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from access.models import Token
+from access.models import CalendarFeed, Token
 from flowsched.errors import InvalidInput, NotFound
 
 SHORTEST_KEY = 6
@@ -41,3 +43,31 @@ def token_get(key: str) -> Token:
         raise InvalidInput(f"several tokens begin with '{key[:20]}': give more characters", field="key")
     token: Token = found[0]
     return token
+
+
+def feed_digest(token: str) -> str:
+    """What is stored of a feed's token: 256 random bits need no salt."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def feed_of(token: str) -> CalendarFeed:
+    """The feed whose address has this token. Raises NotFound, also for one that was revoked."""
+    feed = CalendarFeed.objects.filter(digest=feed_digest(token)).first()
+    if feed is None:
+        raise NotFound("there is no such calendar: its address is wrong or was revoked")
+    return feed
+
+
+def feeds_list(user_id: int | None) -> QuerySet[CalendarFeed]:
+    """The feeds of a user, or of all for None, by name."""
+    rows = CalendarFeed.objects.select_related("user").order_by("name", "id")
+    return rows if user_id is None else rows.filter(user_id=user_id)
+
+
+def feed_get(feed_id: int, user_id: int | None, *, lock: bool = False) -> CalendarFeed:
+    """One feed of a user, or of any for None. Raises NotFound."""
+    rows = feeds_list(user_id).filter(pk=feed_id)
+    feed = (rows.select_for_update(no_key=True, of=("self",)) if lock else rows).first()
+    if feed is None:
+        raise NotFound("there is no such feed: it may have been revoked already")
+    return feed

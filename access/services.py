@@ -1,10 +1,11 @@
-"""Changing who gets in: users with roles, and their tokens. Each verb is one transaction with its audit row."""
+"""Changing who gets in: users with roles, tokens, calendar feeds. Each verb is one transaction with its audit row."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from secrets import token_urlsafe
 from typing import Final
 
 from django.contrib.auth.models import Group, Permission, User
@@ -12,9 +13,9 @@ from django.db import IntegrityError, transaction
 from knox.models import get_digest_token
 from knox.settings import CONSTANTS
 
-from access.models import Profile, Token
+from access.models import CalendarFeed, Profile, Token
 from access.permissions import ROLES
-from access.selectors import token_get, user_get
+from access.selectors import feed_digest, feed_get, token_get, user_get
 from audit.services import verb
 from flowsched.actor import Actor
 from flowsched.errors import AlreadyExists, InvalidInput, PreconditionFailed
@@ -22,6 +23,9 @@ from flowsched.errors import AlreadyExists, InvalidInput, PreconditionFailed
 MAX_LIFE: Final = timedelta(days=3660)
 MAX_TOKENS: Final = 50
 MAX_NAME: Final = 255
+MAX_FEEDS: Final = 20
+FEED_USED_EVERY: Final = timedelta(hours=1)  # how exact a feed's `last_used_at` is
+_PREFIX: Final = 6
 _USERNAME: Final = re.compile(r"[A-Za-z0-9@.+_-]{1,150}")  # what Django lets through, in ASCII
 
 
@@ -94,6 +98,54 @@ def token_revoke(*, key: str, by: Actor, now: datetime) -> Token:
         done.before = {"name": token.name, "last_used_at": used.isoformat() if used else None}
         token.delete()
         return token
+
+
+def feed_create(
+    *, user_id: int, name: str, shows: Mapping[str, str], by: Actor, now: datetime
+) -> tuple[CalendarFeed, str]:
+    """Create a calendar feed of a user; return it with its token, which is not stored and cannot be shown again.
+
+    `shows` is a filter, checked by the caller, and kept as it is. Raises InvalidInput (name), AlreadyExists,
+    PreconditionFailed (as many feeds as one may have).
+    """
+    with verb("feed.create", by=by, kind="feed", now=now, object_name=name[:MAX_NAME]) as done:
+        if not 0 < len(name) <= MAX_NAME or not name.isprintable() or name != name.strip():
+            raise InvalidInput(
+                f"a feed's name has 1 to {MAX_NAME} characters, no control characters, no blanks at its ends",
+                field="name",
+            )
+        User.objects.select_for_update(no_key=True).get(pk=user_id)  # so that two at once do not pass the limit
+        mine = CalendarFeed.objects.filter(user_id=user_id)
+        if mine.filter(name=name).exists():
+            raise AlreadyExists(
+                f"you have a feed '{name}' already: revoke it, or name this one otherwise", field="name"
+            )
+        if mine.count() >= MAX_FEEDS:
+            raise PreconditionFailed(f"you have {MAX_FEEDS} feeds: revoke those that nobody reads any more")
+        text = token_urlsafe(32)
+        feed = CalendarFeed.objects.create(
+            digest=feed_digest(text), prefix=text[:_PREFIX], user_id=user_id, name=name, filter=dict(shows),
+            created_at=now,
+        )  # fmt: skip
+        done.object_id, done.after = str(feed.pk), {"filter": dict(shows)}
+        return feed, text
+
+
+def feed_revoke(*, feed_id: int, user_id: int | None, by: Actor, now: datetime) -> CalendarFeed:
+    """Delete a feed of this user, or of any for None; its address is refused from then on. Raises NotFound."""
+    with verb("feed.revoke", by=by, kind="feed", now=now, object_id=str(feed_id)) as done:
+        feed = feed_get(feed_id, user_id, lock=True)
+        used = feed.last_used_at
+        done.object_name = feed.name
+        done.before = {"filter": feed.filter, "last_used_at": used.isoformat() if used else None}
+        CalendarFeed.objects.filter(pk=feed_id).delete()
+        return feed
+
+
+def feed_used(*, feed: CalendarFeed, now: datetime) -> None:
+    """Note that somebody read the feed; no verb of a person, so without a row in the audit trail."""
+    if feed.last_used_at is None or feed.last_used_at < now - FEED_USED_EVERY:
+        CalendarFeed.objects.filter(pk=feed.pk).update(last_used_at=now)
 
 
 def timezone_set(*, user_id: int, timezone: str, by: Actor, now: datetime) -> None:

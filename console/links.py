@@ -61,6 +61,11 @@ def calendar(**filters: str) -> str:
     return _with(reverse("admin:calendar"), filters)
 
 
+def calendar_feeds(**filters: str) -> str:
+    """The page of calendar feeds, its form filled in."""
+    return _with(reverse("admin:calendar_feeds"), filters)
+
+
 def _between(since: datetime | None, until: datetime | None) -> dict[str, str]:
     return {"from": stamp(since) if since else "", "to": stamp(until) if until else ""}
 

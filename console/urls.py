@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from console import account, audit_page, dashboard, outcome_list, racks, schedule, schedule_verbs, schedules, tasks
+from console import (
+    account,
+    audit_page,
+    calendar,
+    dashboard,
+    feeds,
+    outcome_list,
+    racks,
+    schedule,
+    schedule_verbs,
+    schedules,
+    tasks,
+)
 from console.schedule_form import pages as form
 from console.schedule_form import search
 
@@ -34,6 +46,8 @@ def pages() -> list[URLPattern]:
         path("tasks/<str:id>/decide/", tasks.TaskDecidePage.as_view(), name="task_decide"),
         path("racks/<str:id>/", racks.RackPage.as_view(), name="rack"),
         path("racks/", racks.RacksPage.as_view(), name="racks"),
-        path("calendar/", dashboard.DashboardPage.as_view(), name="calendar"),
+        path("calendar/", calendar.CalendarPage.as_view(), name="calendar"),
+        path("calendar/feeds/", feeds.FeedsPage.as_view(), name="calendar_feeds"),
+        path("calendar/feeds/<int:id>/revoke/", feeds.FeedRevokePage.as_view(), name="calendar_feed_revoke"),
         path("audit/", audit_page.AuditPage.as_view(), name="audit"),
     ]

@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from access import api as access_api
+from console.calendar.feed import feed
 from flowsched.rest.missing import MissingView
 
 handler400 = "console.failures.unreadable"
@@ -20,5 +21,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
         ),
     ),
     path("admin/", admin.site.urls),
+    path("calendar/<str:token>.ics", feed, name="calendar_feed"),
     re_path(r"^api(/.*)?$", MissingView.as_view()),
 ]

@@ -56,13 +56,14 @@ def runs_within(spec: Spec, *, first: datetime, edges: Sequence[datetime], most:
     ]
 
 
-def next_runs(spec: Spec, *, first: datetime, most: int) -> list[datetime]:
-    """The next runs of a schedule that runs next at `first`, that one included; fewer if there are no more."""
+def next_runs(spec: Spec, *, first: datetime, most: int, until: datetime | None = None) -> list[datetime]:
+    """The next runs of a schedule that runs next at `first`, that one included, at most `most`, all before `until`."""
     if spec.step is None:
-        return [first, *islice(chain.from_iterable(spec.days(first)), most - 1)][:most]
-    found: list[datetime] = []
+        found = [first, *islice(chain.from_iterable(spec.days(first, until)), most - 1)]
+        return [at for at in found[:most] if until is None or at < until]
+    found = []
     at: datetime | None = first
-    while at is not None and len(found) < most:
+    while at is not None and len(found) < most and (until is None or at < until):
         found.append(at)
         at = spec.search(at).at
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -35,6 +35,13 @@ def moment(
     zone_other = ZoneInfo(other) if other in zone_names() else None
     said = moments.moment(at, zone=context["zone"], now=context["now"], other=zone_other, seconds=seconds)
     return {"m": said, "compact": compact}
+
+
+@register.simple_tag(takes_context=True)
+def time_of_day(context: Mapping[str, Any], at: datetime) -> SafeString:
+    """A time under a heading that says the day: `02:30 EST`."""
+    iso = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return format_html('<time datetime="{}">{}</time>', iso, moments.clock(at, context["zone"]))
 
 
 @register.inclusion_tag("console/badge.html")

@@ -37,7 +37,7 @@ def parsed(kind, text, zone="UTC", dst="once"):
         assume(False)
 
 
-@settings(bounded, max_examples=400)
+@settings(bounded, max_examples=200)
 @given(moments(), st.data(), st.sampled_from(POLICIES), st.integers(1, 96))
 def test_days_are_what_next_after_says(moment, data, policy, hours):
     """T-5, with folds, gaps, days of 23 and 25 hours, and dates that a zone skips."""
@@ -86,7 +86,7 @@ specs = st.one_of(
 )
 
 
-@settings(bounded, max_examples=400)
+@settings(bounded, max_examples=200)
 @given(
     specs,
     st.integers(0, 2 * 86_400 * 10**6),
@@ -144,6 +144,9 @@ def test_the_next_runs(kind, text, most, found):
     runs = next_runs(spec, first=first, most=most)
     assert runs == [first, *asked_again_and_again(spec, first, None, most=most - 1)]
     assert len(runs) == found
+    until = runs[-1]
+    assert next_runs(spec, first=first, most=most, until=until) == [at for at in runs if at < until]
+    assert next_runs(spec, first=first, most=most, until=until + timedelta(microseconds=1)) == runs
 
 
 def test_what_is_overdue_runs_now_and_what_is_new_when_its_spec_says():
