@@ -1,7 +1,7 @@
 """Sentences of timings, in a table: a wrong one tells an operator of a run that never comes."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from schedules.wording import either_day, timing_words
 from tests.timing.strategies import expressions
@@ -84,6 +84,7 @@ def test_once_leaves_the_time_to_the_page():
     assert timing_words("one-time", "2026-06-01T04:00:00Z", "UTC") == "once"
 
 
+@settings(deadline=None)
 @given(expressions())
 def test_whatever_our_parser_reads_has_a_sentence_of_one_line(expression):
     text, _ = expression

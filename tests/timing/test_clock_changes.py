@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from flowsched.errors import InvalidInput
 from schedules.timing import Spec
@@ -57,6 +57,7 @@ def test_other_kinds_say_nothing():
     assert Spec.parse("one-time", "2026-11-01T05:30:00Z", NEW_YORK).clock_change(AUTUMN) is None
 
 
+@settings(deadline=None)
 @given(expressions(hours=(0, 1, 2, 3)), moments())
 def test_it_tells_of_every_run_that_the_clock_does_not_show_as_named_and_of_no_other(expression, moment):
     text, named = expression
