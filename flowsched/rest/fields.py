@@ -6,10 +6,14 @@ be told that all went well.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 
 from rest_framework import serializers
+
+_RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 class Text(serializers.CharField):
@@ -50,6 +54,18 @@ class Whole(serializers.IntegerField):
         if not isinstance(data, int) or isinstance(data, bool):
             self.fail("not_whole")
         return int(super().to_internal_value(data))
+
+
+class Instant(serializers.DateTimeField):
+    """An instant as RFC 3339 writes it, with its offset: a time without one could be any of 38."""
+
+    default_error_messages = {"not_rfc3339": "This must be an RFC 3339 time with an offset: 2026-06-01T04:00:00Z."}
+
+    def to_internal_value(self, value: Any) -> datetime:
+        """The instant."""
+        if not isinstance(value, str) or not _RFC3339.fullmatch(value):
+            self.fail("not_rfc3339")
+        return super().to_internal_value(value)
 
 
 class Strict(serializers.Serializer[Any]):

@@ -1,0 +1,104 @@
+"""What a REST body may aim at: `target_spec`, in the wire's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_serializer
+from rest_framework import serializers
+
+from flowsched.rest.fields import Strict, Text
+from inventory.components import ComponentType
+from inventory.identifiers import MAX_NAME, parse_uuid
+from inventory.targets import ComponentTarget, DomainTarget, RackTarget, Target
+
+TYPE_WORDS = [kind.value.lower() for kind in ComponentType]
+
+
+def _types() -> serializers.ListField:
+    return serializers.ListField(
+        child=Text(max_length=16),
+        required=False,
+        max_length=32,
+        help_text=f"Only components of these types: {', '.join(TYPE_WORDS)}. Left out or empty: the whole rack.",
+    )
+
+
+class RackTargetIn(Strict):
+    """One rack, by exactly one of its names."""
+
+    id = Text(required=False, max_length=64)
+    name = Text(required=False, max_length=MAX_NAME)
+    external_id = Text(required=False, max_length=MAX_NAME)
+    component_types = _types()
+
+
+class DomainTargetIn(Strict):
+    """All racks that are in an NVLink domain now."""
+
+    id = Text(required=False, max_length=64)
+    name = Text(required=False, max_length=MAX_NAME)
+    component_types = _types()
+
+
+class ExternalRefIn(Strict):
+    """A component by the id that another system gave it; the type decides where two have the same."""
+
+    type = Text(required=False, allow_blank=True, max_length=16)
+    id = Text(max_length=MAX_NAME)
+
+
+class ComponentTargetIn(Strict):
+    """One component, by its id or its external id."""
+
+    id = Text(required=False, max_length=64)
+    external = ExternalRefIn(required=False)
+
+
+@extend_schema_serializer(component_name="TargetSpec")
+class TargetSpecIn(Strict):
+    """What to act on: racks, components or NVLink domains, one kind a request.
+
+    The validated value is a list of targets in request order.
+    """
+
+    racks = RackTargetIn(many=True, required=False)
+    components = ComponentTargetIn(many=True, required=False)
+    nvl_domains = DomainTargetIn(many=True, required=False)
+
+    def validate(self, attrs: Mapping[str, Any]) -> list[Target]:
+        """The targets."""
+        kinds = [name for name in ("racks", "components", "nvl_domains") if name in attrs]
+        if len(kinds) != 1:
+            raise serializers.ValidationError(
+                "give exactly one of racks, components and nvl_domains", code="one_kind_of_target"
+            )
+        read = {"racks": _rack, "components": _component, "nvl_domains": _domain}[kinds[0]]
+        return [read(value, f"target_spec.{kinds[0]}.{index}") for index, value in enumerate(attrs[kinds[0]])]
+
+
+def _rack(value: Mapping[str, Any], place: str) -> Target:
+    return RackTarget(
+        id=parse_uuid(value["id"], field=f"{place}.id") if "id" in value else None,
+        name=value.get("name"),
+        external_id=value.get("external_id"),
+        component_types=tuple(value.get("component_types", ())),
+    )
+
+
+def _domain(value: Mapping[str, Any], place: str) -> Target:
+    return DomainTarget(
+        id=parse_uuid(value["id"], field=f"{place}.id") if "id" in value else None,
+        name=value.get("name"),
+        component_types=tuple(value.get("component_types", ())),
+    )
+
+
+def _component(value: Mapping[str, Any], place: str) -> Target:
+    external = value.get("external")
+    return ComponentTarget(
+        id=parse_uuid(value["id"], field=f"{place}.id") if "id" in value else None,
+        external_type=(external.get("type") or None) if external else None,
+        external_id=external["id"] if external else None,
+    )
