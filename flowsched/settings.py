@@ -73,6 +73,7 @@ INSTALLED_APPS = [
     "schedules",
     "scopes",
     "dispatcher",
+    "rpc",
 ]
 MIDDLEWARE = [
     "flowsched.rest.middleware.RequestId",
