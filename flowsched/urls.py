@@ -4,6 +4,7 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from access import api as access_api
 from flowsched.rest.missing import MissingView
+from inventory import api as inventory_api
 from tasks import api as tasks_api
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -12,6 +13,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         include(
             [
                 *access_api.urlpatterns,
+                *inventory_api.urlpatterns,
                 *tasks_api.urlpatterns,
             ]
         ),
