@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -47,13 +48,13 @@ def test_health_is_answered_while_every_thread_works(transactional_db):
         assert gate.wait(30)
         return flow_pb2.TaskSchedule()
 
-    with running({"GetTaskSchedule": Method("", hold)}, threads=2) as server:
-        with server.client(make_token("viewer")) as client:
-            calls = [client.start("GetTaskSchedule") for _ in range(5)]
-            assert all(inside.acquire(timeout=10) for _ in range(2))
-            assert check(client) == SERVING
-            gate.set()
-            assert all(call.exception(10) is None for call in calls)
+    methods, token = {"GetTaskSchedule": Method("", hold)}, make_token("viewer")
+    with running(methods, threads=2) as server, server.client(token) as client:
+        calls = [client.start("GetTaskSchedule") for _ in range(5)]
+        assert all(inside.acquire(timeout=10) for _ in range(2))
+        assert check(client) == SERVING
+        gate.set()
+        assert all(call.exception(10) is None for call in calls)
 
 
 def test_who_watches_hears_of_the_end_and_keeps_no_thread():
@@ -88,7 +89,9 @@ def test_reflection_can_be_switched_off():
     with running(METHODS, reflection=False) as server, server.client() as client:
         stub = reflection_pb2_grpc.ServerReflectionStub(client.channel)
         with pytest.raises(grpc.RpcError) as refused:
-            list(stub.ServerReflectionInfo(iter([reflection_pb2.ServerReflectionRequest(list_services="")]), timeout=10))
+            list(
+                stub.ServerReflectionInfo(iter([reflection_pb2.ServerReflectionRequest(list_services="")]), timeout=10)
+            )
         assert refused.value.code() == grpc.StatusCode.UNIMPLEMENTED
         assert check(client) == SERVING
 
@@ -102,16 +105,18 @@ def test_a_stop_lets_calls_in_hand_end_and_takes_no_more(transactional_db):
         assert gate.wait(30)
         return flow_pb2.TaskSchedule(name="done")
 
-    with running({"GetTaskSchedule": Method("", hold)}) as server, server.client(make_token("viewer")) as client:
-        with ThreadPoolExecutor(1) as other, server.client(client.token) as late:
-            call = client.start("GetTaskSchedule")
-            assert inside.wait(10)
-            stopping = other.submit(server.server.stop, 20)
-            wait_for(lambda: _refused(late), 10, "new calls are refused")
-            assert not stopping.done()
-            gate.set()
-            assert call.result(10).name == "done"
-            stopping.result(20)
+    methods, token = {"GetTaskSchedule": Method("", hold)}, make_token("viewer")
+    with running(methods) as server, server.client(token) as client, server.client(token) as late:
+        call = client.start("GetTaskSchedule")
+        assert inside.wait(10)
+        other = ThreadPoolExecutor(1)
+        stopping = other.submit(server.server.stop, 20)
+        wait_for(lambda: _refused(late), 10, "new calls are refused")
+        assert not stopping.done()
+        gate.set()
+        assert call.result(10).name == "done"
+        stopping.result(20)
+        other.shutdown()
 
 
 def _refused(client) -> bool:
@@ -120,18 +125,17 @@ def _refused(client) -> bool:
 
 
 def test_after_the_grace_calls_are_cancelled(transactional_db):
-    gate, inside = threading.Event(), threading.Event()
+    inside = threading.Event()
 
     def hold(call, request):
         inside.set()
-        while call.context.is_active() and not gate.wait(0.05):
-            pass
+        while call.context.is_active():
+            time.sleep(0.05)
         return flow_pb2.TaskSchedule()
 
-    with running({"GetTaskSchedule": Method("", hold)}, grace=0.2) as server:
-        with server.client(make_token("viewer")) as client:
-            call = client.start("GetTaskSchedule")
-            assert inside.wait(10)
-            server.server.stop(0.2)
-            assert call.exception(10).code() in {grpc.StatusCode.CANCELLED, grpc.StatusCode.UNAVAILABLE}
-            assert not gate.is_set()
+    methods, token = {"GetTaskSchedule": Method("", hold)}, make_token("viewer")
+    with running(methods) as server, server.client(token) as client:
+        call = client.start("GetTaskSchedule")
+        assert inside.wait(10)
+        server.server.stop(0.2)
+        assert call.exception(10).code() in {grpc.StatusCode.CANCELLED, grpc.StatusCode.UNAVAILABLE}

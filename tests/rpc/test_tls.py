@@ -138,7 +138,7 @@ def test_files_that_will_not_do_are_named(files, names, variable, words):
 
 
 def test_a_folder_is_no_file(tmp_path):
-    with pytest.raises(InvalidInput, match="FLOWSCHED_GRPC_CERT.*directory"):
+    with pytest.raises(InvalidInput, match=r"FLOWSCHED_GRPC_CERT.*directory"):
         credentials(Files(tmp_path, Path("/dev/null")))
 
 
@@ -175,8 +175,7 @@ def test_with_tls_any_address(authority):
 
 def test_a_port_is_not_shared(transactional_db):
     with running(METHODS) as server, pytest.raises(PreconditionFailed, match=server.address):
-        with running(METHODS, bind=server.address):
-            pass
+        running(METHODS, bind=server.address).__enter__()
 
 
 def test_a_socket_in_the_file_system(users, tmp_path):
