@@ -182,6 +182,7 @@ def test_tls_and_users_come_from_the_environment(servers, tmp_path):
         FLOWSCHED_GRPC_KEY=str(tls.key),
         FLOWSCHED_GRPC_CLIENT_CA=str(tls.client_ca),
         FLOWSCHED_GRPC_USERS="spiffe://site/robot=robot, other=vera",
+        DJANGO_SETTINGS_MODULE="flowsched.settings",  # not those of the tests
         FLOWSCHED_TESTING="0",
         FLOWSCHED_SECRET_KEY="k" * 50,
         FLOWSCHED_EXECUTOR="simulated",
