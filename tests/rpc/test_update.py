@@ -67,7 +67,7 @@ def test_f137_only_what_the_mask_names_changes():
     [
         "", "*", "schedule", "name", "spec", "schedule.", "schedule.spec.", "schedule.spec.type", "schedule.spec.spec",
         "schedule.name ", "Schedule.name", "schedule.overlapPolicy", "id", "operation", "enabled", "next_run_at",
-        "schedule.enabled", "schedule.spec.timezone.x", "a\x00b", "x" * 5000,
+        "schedule.enabled", "schedule.spec.timezone.x", "a\x01b", "x" * 5000,
     ],
 )  # fmt: skip
 def test_f137_any_other_path_is_refused(path):
