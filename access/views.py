@@ -41,11 +41,19 @@ class RestView(APIView):
         """Who the services are told it is."""
         return self.caller.actor(Door.REST, request_id_of(self.request))
 
-    def repeatable(self, request: Request, work: Callable[[UUID | None], Response]) -> Response:
-        """Do `work` once for each Idempotency-Key, from which its request id comes; a repeat gets the first answer."""
+    def repeatable(
+        self,
+        request: Request,
+        work: Callable[[UUID | None], Response],
+        headers: Callable[[Any], Mapping[str, str]] = lambda _body: {},
+    ) -> Response:
+        """Do `work` once for each Idempotency-Key, from which its request id comes; a repeat gets the first answer.
+
+        `headers` gives those that the body implies, for the first answer and its repeats.
+        """
         key = request.headers.get(IDEMPOTENCY_HEADER)
         if key is None:
-            return work(None)
+            return _with_headers(work(None), headers)
         noted = idempotency.begin(
             user_id=self.caller.user_id,
             key=key,
@@ -54,10 +62,17 @@ class RestView(APIView):
             now=self.caller.now,
         )
         if noted.answer is not None:
-            return Response(noted.answer.body, noted.answer.status, headers={"Idempotency-Replayed": "true"})
+            replayed = Response(noted.answer.body, noted.answer.status, headers={"Idempotency-Replayed": "true"})
+            return _with_headers(replayed, headers)
         response = work(noted.id)
         idempotency.finish(noted, status=response.status_code, body=rendered(response))
-        return response
+        return _with_headers(response, headers)
+
+
+def _with_headers(response: Response, headers: Callable[[Any], Mapping[str, str]]) -> Response:
+    for name, value in headers(response.data).items():
+        response[name] = value
+    return response
 
 
 def rendered(response: Response) -> Any:

@@ -1,13 +1,13 @@
 """The error tree as HTTP: RFC 9457 problem details, one shape for every failure under /api/.
 
 `errors` names each field at fault; `reason` is the stable code for programs; `request_id` is in the audit trail and
-in the log, under which a 500 can be found.
+in the log, under which a 500 can be found. Where racks refused an operation, `refusals` names them all.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from flowsched import db
-from flowsched.errors import FlowschedError, InvalidInput
+from flowsched.errors import FlowschedError, InvalidInput, Refusal
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +66,8 @@ def problem_of(
         if status == HTTPStatus.UNAUTHORIZED:
             headers["WWW-Authenticate"] = "Bearer"
         found = _errors(error, field_names or {})
-        return problem(error.kind, status, title, error.message, request_id, errors=found, reason=error.reason), headers
+        body = problem(error.kind, status, title, error.message, request_id, errors=found, reason=error.reason)
+        return body | ({"refusals": refusals(error.refusals)} if error.refusals else {}), headers
     if isinstance(error, exceptions.APIException):
         return _of_framework(error, request_id)
     logger.error("request %s failed", request_id, exc_info=error)
@@ -94,6 +95,20 @@ def problem(
         "errors": errors or [],
         "request_id": request_id,
     }
+
+
+def refusals(racks: Iterable[Refusal]) -> list[dict[str, Any]]:
+    """The racks that refused, as answers and problems show them (D-13)."""
+    return [
+        {
+            "rack_id": rack.rack_id,
+            "rack_name": rack.rack_name,
+            "outcome": rack.outcome,
+            "reason_code": rack.code,
+            "reason": rack.reason,
+        }
+        for rack in racks
+    ]
 
 
 def plain_response(body: Mapping[str, Any]) -> HttpResponse:
