@@ -3,7 +3,10 @@
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from access import api as access_api
+from dispatcher import api as dispatcher_api
 from flowsched.rest.missing import MissingView
+from schedules import api as schedules_api
+from scopes import api as scopes_api
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path(
@@ -11,6 +14,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
         include(
             [
                 *access_api.urlpatterns,
+                *dispatcher_api.urlpatterns,
+                *scopes_api.urlpatterns,  # schedules/check-conflicts/ before schedules/<id>/
+                *schedules_api.urlpatterns,
             ]
         ),
     ),
