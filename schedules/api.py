@@ -55,6 +55,16 @@ IF_MATCH: Final = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="The ETag of the schedule as you read it. If it was changed since, this is refused with 412.",
 )
+ETAG: Final = OpenApiParameter(
+    "ETag",
+    OpenApiTypes.STR,
+    OpenApiParameter.HEADER,
+    response=True,
+    description="The schedule's version, for If-Match.",
+)
+_LOCATION: Final = OpenApiParameter(
+    "Location", OpenApiTypes.STR, OpenApiParameter.HEADER, response=True, description="Where the schedule is."
+)
 KEY: Final = OpenApiParameter(
     IDEMPOTENCY_HEADER,
     {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"},
@@ -94,7 +104,7 @@ class SchedulesView(RestView):
         operation_id="schedules_create",
         summary="Create a schedule",
         tags=TAG,
-        parameters=[KEY],
+        parameters=[KEY, ETAG, _LOCATION],
         request=ScheduleIn,
         responses={201: ScheduleOut},
         examples=[OpenApiExample("Reset the compute trays of a rack on working nights", _EXAMPLE, request_only=True)],
@@ -118,7 +128,11 @@ class ScheduleView(RestView):
     field_names: ClassVar = FIELD_NAMES
 
     @extend_schema(
-        operation_id="schedules_retrieve", summary="Show a schedule", tags=TAG, parameters=[ID], responses=ScheduleOut
+        operation_id="schedules_retrieve",
+        summary="Show a schedule",
+        tags=TAG,
+        parameters=[ID, ETAG],
+        responses=ScheduleOut,
     )
     def get(self, request: Request, id: str) -> Response:  # noqa: A002
         """What it is now; its ETag goes into If-Match of a change."""
@@ -133,7 +147,7 @@ class ScheduleView(RestView):
         operation_id="schedules_update",
         summary="Change a schedule",
         tags=TAG,
-        parameters=[ID, IF_MATCH],
+        parameters=[ID, IF_MATCH, ETAG],
         request=ScheduleChangesIn,
         responses=ScheduleOut,
         examples=[OpenApiExample("Another zone, nothing else", {"spec": {"timezone": "UTC"}}, request_only=True)],
@@ -174,7 +188,7 @@ class PauseView(RestView):
         operation_id="schedules_pause",
         summary="Pause a schedule",
         tags=TAG,
-        parameters=[ID, IF_MATCH],
+        parameters=[ID, IF_MATCH, ETAG],
         request=PauseIn,
         responses=ScheduleOut,
     )
@@ -200,7 +214,7 @@ class ResumeView(RestView):
         operation_id="schedules_resume",
         summary="Resume a schedule",
         tags=TAG,
-        parameters=[ID, IF_MATCH],
+        parameters=[ID, IF_MATCH, ETAG],
         request=NothingIn,
         responses=ScheduleOut,
     )

@@ -121,7 +121,7 @@ class ScheduleQueueOptionsIn(Strict):
 
 @extend_schema_serializer(component_name="TaskScheduleCreate")
 class ScheduleIn(Strict):
-    """A schedule to create. The validated value is what `schedule_create` takes."""
+    """A schedule to create."""
 
     refused = _NOT_CREATED
 
@@ -134,7 +134,7 @@ class ScheduleIn(Strict):
     queue_options = ScheduleQueueOptionsIn(required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """The arguments of the service."""
+        """What `schedule_create` takes."""
         spec, options = attrs.pop("spec"), attrs.pop("queue_options", None)
         return {
             "spec_type": spec["type"],
@@ -148,7 +148,7 @@ class ScheduleIn(Strict):
 
 @extend_schema_serializer(component_name="TaskScheduleChanges")
 class ScheduleChangesIn(Strict):
-    """Exactly the fields to change. The validated value is the service's `ScheduleChanges`."""
+    """Exactly the fields to change."""
 
     refused = _NOT_CHANGED
 
@@ -158,7 +158,7 @@ class ScheduleChangesIn(Strict):
     misfire_grace = _grace()
 
     def validate(self, attrs: dict[str, Any]) -> ScheduleChanges:
-        """The changes."""
+        """What `schedule_update` takes."""
         spec = attrs.pop("spec", {})
         if "type" in spec:
             attrs["spec_type"] = spec["type"]

@@ -17,7 +17,7 @@ from flowsched.rest.fields import body_of
 from flowsched.rest.filtering import PAGE
 from flowsched.rest.paging import bounds, only, page
 from inventory.identifiers import parse_uuid
-from schedules.api import ID, IF_MATCH
+from schedules.api import ETAG, ID, IF_MATCH
 from schedules.rest import FIELD_NAMES, schedule_out
 from schedules.selectors import racks_counted, schedule_get
 from scopes.rest import (
@@ -49,7 +49,7 @@ class ScopesView(RestView):
         operation_id="scopes_list",
         summary="List a schedule's racks",
         tags=TAG,
-        parameters=[ID, *PAGE],
+        parameters=[ID, ETAG, *PAGE],
         responses=ScopesOut,
     )
     def get(self, request: Request, id: str) -> Response:  # noqa: A002
@@ -63,7 +63,7 @@ class ScopesView(RestView):
         operation_id="scopes_add",
         summary="Add racks to a schedule",
         tags=TAG,
-        parameters=[ID, IF_MATCH],
+        parameters=[ID, IF_MATCH, ETAG],
         request=TargetsIn,
         responses=ScopesAddedOut,
     )
@@ -84,7 +84,7 @@ class ScopesView(RestView):
         operation_id="scopes_reconcile",
         summary="Replace a schedule's racks",
         tags=TAG,
-        parameters=[ID, IF_MATCH],
+        parameters=[ID, IF_MATCH, ETAG],
         request=TargetsIn,
         responses=ScopesReplacedOut,
     )
@@ -108,7 +108,7 @@ class ScopeView(RestView):
     verbs: ClassVar = {"GET": "scope.read", "DELETE": "scope.remove"}
 
     @extend_schema(
-        operation_id="scopes_retrieve", summary="Show a scope", tags=TAG, parameters=[_SCOPE], responses=ScopeOut
+        operation_id="scopes_retrieve", summary="Show a scope", tags=TAG, parameters=[_SCOPE, ETAG], responses=ScopeOut
     )
     def get(self, request: Request, id: str) -> Response:  # noqa: A002
         """What it is now. The ETag is the schedule's."""
