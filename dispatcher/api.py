@@ -28,7 +28,8 @@ from schedules.rest import NothingIn, runs_out
 from schedules.selectors import schedule_get
 from schedules.specs import runs_of
 
-MOST_EMBEDDED: Final = 200  # racks shown of each firing of a list
+MOST_EMBEDDED: Final = 200  # racks shown of each firing of a list,
+MOST_SHOWN: Final = 10_000  # and of all of them together
 MOST_COUNTED: Final = 100_000  # firings that a list counts
 _FIRING: Final = OpenApiParameter("id", OpenApiTypes.INT64, OpenApiParameter.PATH, description="The firing's id.")
 
@@ -106,7 +107,10 @@ class FiringsView(RestView):
         responses=FiringsOut,
     )
     def get(self, request: Request) -> Response:
-        """A page of them, newest first, each with its first 200 racks. They are counted up to 100,000."""
+        """A page of them, newest first, each with its first racks: 200, or 50 with a limit of 200.
+
+        They are counted up to 100,000: a total of that means at least so many.
+        """
         rows, parameters = filtered(FiringFilter, request, firings_all())
         return _listed(rows, parameters)
 
@@ -151,7 +155,8 @@ class FiringView(RestView):
 
 def _listed(rows: QuerySet[Firing], parameters: Mapping[str, str]) -> Response:
     found, about = page(rows, parameters, most=MOST_COUNTED)
-    outcomes = outcomes_of([row.pk for row in found], most=MOST_EMBEDDED)
+    most = min(MOST_EMBEDDED, MOST_SHOWN // about["limit"])
+    outcomes = outcomes_of([row.pk for row in found], most=most)
     return Response({"firings": [firing_out(row, outcomes[row.pk]) for row in found], **about})
 
 
