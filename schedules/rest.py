@@ -85,7 +85,6 @@ def _grace() -> Duration:
     return Duration(
         required=False,
         allow_null=True,
-        allow_blank=True,  # for the duration's own words
         help_text="How late a run may begin, such as 5m; at least two poll intervals. null: however late.",
     )
 

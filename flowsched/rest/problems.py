@@ -50,7 +50,8 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     set_rollback()
     request = context.get("request")
     request_id = getattr(getattr(request, "_request", request), "request_id", "")
-    names = getattr(context.get("view"), "field_names", {})
+    with_body = getattr(request, "method", "") not in {"GET", "HEAD", "DELETE"}  # the others name query parameters
+    names = getattr(context.get("view"), "field_names", {}) if with_body else {}
     body, headers = problem_of(error, request_id=request_id, field_names=names)
     return Response(body, status=body["status"], headers=headers, content_type=MEDIA_TYPE)
 
