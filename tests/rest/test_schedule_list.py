@@ -13,7 +13,7 @@ from schedules.models import TaskSchedule
 from schedules.rest import SchedulesOut
 from tasks.operations import operation
 from tests.dispatcher.helpers import racks, raw
-from tests.rest.helpers import NOBODY, call, fits, ok, refused
+from tests.rest.calls import NOBODY, call, fits, ok, refused
 from tests.schedules.helpers import POWER_ON as ON
 from tests.schedules.helpers import consumed, make_schedule, whole
 

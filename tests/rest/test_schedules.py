@@ -9,7 +9,7 @@ from schedules.models import TaskSchedule
 from schedules.rest import ScheduleOut
 from scopes.models import TaskScheduleScope
 from tests.dispatcher.helpers import racks, raw
-from tests.rest.helpers import call, fits, ok, racks_body, schedule_body, trail
+from tests.rest.calls import call, fits, ok, racks_body, schedule_body, trail
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ import pytest
 
 from schedules.models import TaskSchedule
 from tests.dispatcher.helpers import racks, raw, row_held
-from tests.rest.helpers import NOBODY, call, ok, refused, schedule_body, trail
+from tests.rest.calls import NOBODY, call, ok, refused, schedule_body, trail
 from tests.schedules.helpers import consumed
 
 pytestmark = pytest.mark.django_db
