@@ -19,6 +19,8 @@ from flowsched.actor import Actor, Door
 from flowsched.errors import InvalidInput, VersionMismatch
 
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
+REPLAYED_HEADER: Final = "Idempotency-Replayed"
+_REPEATED_HEADERS: Final = ("ETag", "Location")  # what of an answer a repeat gets again, beside status and body
 
 
 class RestView(APIView):
@@ -41,19 +43,11 @@ class RestView(APIView):
         """Who the services are told it is."""
         return self.caller.actor(Door.REST, request_id_of(self.request))
 
-    def repeatable(
-        self,
-        request: Request,
-        work: Callable[[UUID | None], Response],
-        headers: Callable[[Any], Mapping[str, str]] = lambda _body: {},
-    ) -> Response:
-        """Do `work` once for each Idempotency-Key, from which its request id comes; a repeat gets the first answer.
-
-        `headers` gives those that the body implies, for the first answer and its repeats.
-        """
+    def repeatable(self, request: Request, work: Callable[[UUID | None], Response]) -> Response:
+        """Do `work` once for each Idempotency-Key, from which its request id comes; a repeat gets the first answer."""
         key = request.headers.get(IDEMPOTENCY_HEADER)
         if key is None:
-            return _with_headers(work(None), headers)
+            return work(None)
         noted = idempotency.begin(
             user_id=self.caller.user_id,
             key=key,
@@ -62,17 +56,19 @@ class RestView(APIView):
             now=self.caller.now,
         )
         if noted.answer is not None:
-            replayed = Response(noted.answer.body, noted.answer.status, headers={"Idempotency-Replayed": "true"})
-            return _with_headers(replayed, headers)
+            headers = {**noted.answer.body["headers"], REPLAYED_HEADER: "true"}
+            return Response(noted.answer.body["body"], noted.answer.status, headers=headers)
         response = work(noted.id)
-        idempotency.finish(noted, status=response.status_code, body=rendered(response))
-        return _with_headers(response, headers)
+        headers = {name: response[name] for name in _REPEATED_HEADERS if name in response}
+        answer = {"body": rendered(response), "headers": headers}
+        idempotency.finish(noted, status=response.status_code, body=answer)
+        return response
 
-
-def _with_headers(response: Response, headers: Callable[[Any], Mapping[str, str]]) -> Response:
-    for name, value in headers(response.data).items():
-        response[name] = value
-    return response
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Who, may it, how often; then refuse a body of unknown length, which would be read as none at all."""
+        super().initial(request, *args, **kwargs)
+        if request.META.get("HTTP_TRANSFER_ENCODING") and not request.META.get("CONTENT_LENGTH"):
+            raise InvalidInput("send the body with a Content-Length, not in chunks", reason="NO_LENGTH")
 
 
 def rendered(response: Response) -> Any:

@@ -7,6 +7,7 @@ from dispatcher import api as dispatcher_api
 from flowsched.rest.missing import MissingView
 from schedules import api as schedules_api
 from scopes import api as scopes_api
+from tasks import api as tasks_api
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path(
@@ -17,6 +18,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
                 *dispatcher_api.urlpatterns,
                 *scopes_api.urlpatterns,  # schedules/check-conflicts/ before schedules/<id>/
                 *schedules_api.urlpatterns,
+                *tasks_api.urlpatterns,
             ]
         ),
     ),

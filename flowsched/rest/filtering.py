@@ -1,151 +1,141 @@
-"""Filters of lists: the parameters that a FilterSet declares, and no way from a parameter's name to a column.
+"""Filters of lists: each parameter is declared with how its text is read; no lookup is a client's choice (TH-18).
 
-A value is read by one of our readers, which refuses what it does not understand: a filter that is passed over in
-silence answers with everything. What a filter takes is also what the API's description says of it.
+django-filter's own filters pass over what they cannot read (`active=ture` would list everything); these refuse it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, Final
 
 from django import forms
 from django.db.models import QuerySet
 from django_filters import Filter, FilterSet
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
-from rest_framework.serializers import ValidationError
 
-from flowsched.errors import InvalidInput
+from flowsched.errors import FlowschedError, InvalidInput
 from flowsched.rest.fields import Instant
-from flowsched.rest.paging import DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET, only
+from flowsched.rest.paging import DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET, only, page
 
-Reader = Callable[[str], Any]
-
-OFFSET: Final = OpenApiParameter(
-    "offset",
-    {"type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "default": 0},
-    description="How many to pass over.",
-)
-LIMIT: Final = OpenApiParameter(
-    "limit",
-    {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
-    description="How many to answer with.",
-)
-PAGE: Final = (OFFSET, LIMIT)
-TRUTH: Final[Mapping[str, Any]] = {"true": True, "false": False}
+Schema = Mapping[str, Any]
+_PAGING: Final[Mapping[str, Schema]] = {
+    "offset": {"type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "default": 0},
+    "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
+}
 
 
-class Value(Filter):  # type: ignore[misc]  # django-filter has no types
-    """A filter by what `reader` makes of the text. `schema` is the type in the description."""
+class _ReadField(forms.Field):
+    def __init__(self, *, read: Callable[[str], Any], **options: Any) -> None:
+        super().__init__(**options)
+        self.read = read
 
-    field_class = forms.Field
-
-    def __init__(
-        self,
-        field_name: str | None = None,
-        lookup_expr: str = "exact",
-        *,
-        reader: Reader,
-        about: str,
-        schema: Any = OpenApiTypes.STR,
-        method: str | None = None,
-    ) -> None:
-        super().__init__(field_name, lookup_expr, method=method)
-        self.reader, self.about, self.schema = reader, about, schema
-        self.words: Sequence[str] | None = None
-
-    @property
-    def field(self) -> forms.Field:
-        """The form's field, which only reads."""
-        return _Read(self.reader)
+    def to_python(self, value: Any) -> Any:
+        """The value; None where the parameter was not given."""
+        if value is None:
+            return None
+        try:
+            return self.read(value)
+        except FlowschedError as error:
+            raise forms.ValidationError(error.message) from error
 
 
-class Word(Value):
-    """A filter by one of some words, each of which stands for a value."""
+class Read(Filter):  # type: ignore[misc]  # django-filter has no types
+    """A filter whose text `read` turns into a value or refuses with InvalidInput; `schema` is its JSON schema."""
 
-    def __init__(self, words: Mapping[str, Any], field_name: str | None = None, **options: Any) -> None:
-        super().__init__(field_name, reader=_reader_of(words), **options)
-        self.words = list(words)
+    field_class = _ReadField
 
-
-class Ordering(Word):
-    """The order of the answer: each word stands for what `order_by` takes, a tie-break at its end included."""
-
-    def __init__(self, orders: Mapping[str, Sequence[Any]], *, default: str) -> None:
-        super().__init__(orders, about=f"The order; left out: {default}. A minus turns it round; ties go by id.")
-
-    def filter(self, qs: QuerySet[Any], value: Sequence[Any] | None) -> QuerySet[Any]:
-        """Order by it."""
-        return qs.order_by(*value) if value else qs
+    def __init__(self, read: Callable[[str], Any], *, schema: Schema, help_text: str = "", **options: Any) -> None:
+        super().__init__(read=read, help_text=help_text, **options)
+        self.schema = schema
 
 
-def filtered(
-    filters: type[FilterSet], request: Request, rows: QuerySet[Any]
-) -> tuple[QuerySet[Any], Mapping[str, str]]:
-    """The rows that the query parameters ask for, and the parameters.
+class Ordering(Read):
+    """The order of a list: one of `columns` (word -> column), ascending, or descending with a `-`; ties by id."""
 
-    Raises InvalidInput that names each parameter which is unknown, repeated, empty or cannot be read.
+    def __init__(self, columns: Mapping[str, str], *, help_text: str = "") -> None:
+        words = [sign + word for word in columns for sign in ("", "-")]
+        super().__init__(one_of(words), schema={"type": "string", "enum": words}, help_text=help_text)
+        self.columns = columns
+
+    def filter(self, qs: Any, value: str | None) -> Any:
+        """`qs` in that order."""
+        if value is None:
+            return qs
+        sign = "-" if value.startswith("-") else ""
+        return qs.order_by(sign + self.columns[value.removeprefix("-")], f"{sign}id")
+
+
+def listed(request: Request, filters: type[FilterSet], rows: QuerySet[Any]) -> tuple[list[Any], dict[str, int]]:
+    """The page of `rows` that the query parameters ask for, and what the answer says about it.
+
+    Raises InvalidInput that names every parameter at fault.
     """
-    parameters = only(request, {*filters.base_filters, "offset", "limit"})
-    bound = filters(dict(parameters), queryset=rows)
-    faults = {
-        name: "this is empty: give a value or leave it out" for name in bound.filters if parameters.get(name) == ""
-    }
-    faults |= {name: " ".join(messages) for name, messages in bound.errors.items()}
-    if faults:
-        raise InvalidInput("; ".join(f"{name}: {why}" for name, why in faults.items()), fields=faults)
-    return bound.qs, parameters
+    given = only(request, {*filters.base_filters, *_PAGING})
+    asked = filters(given, queryset=rows)
+    if not asked.is_valid():
+        fields = {name: str(why[0]) for name, why in asked.errors.items()}
+        raise InvalidInput("; ".join(f"{name}: {why}" for name, why in fields.items()), fields=fields)
+    return page(asked.qs, given)
 
 
-def parameters_of(filters: type[FilterSet]) -> list[OpenApiParameter]:
-    """What `filtered` takes, for the API's description."""
-    described = [
-        OpenApiParameter(name, one.schema, description=one.about, enum=one.words)
-        for name, one in filters.base_filters.items()
-    ]
-    return [*described, *PAGE]
+def parameters(filters: type[FilterSet] | None = None) -> list[OpenApiParameter]:
+    """The query parameters of a list, for its schema: the filters, if there are any, and the paging."""
+    found = [] if filters is None else [_parameter(name, one) for name, one in filters.base_filters.items()]
+    return [*found, *(OpenApiParameter(name, dict(schema)) for name, schema in _PAGING.items())]
 
 
-def moment(text: str) -> datetime:
-    """An RFC 3339 instant. Raises InvalidInput."""
+def _parameter(name: str, one: Any) -> OpenApiParameter:
+    schema = dict(one.schema)
+    return OpenApiParameter(name, schema, description=one.extra["help_text"], explode=schema["type"] != "array")
+
+
+def flag(text: str) -> bool:
+    """True or false, nothing like it."""
+    if text not in {"true", "false"}:
+        raise InvalidInput("this must be true or false")
+    return text == "true"
+
+
+def instant(text: str) -> datetime:
+    """An RFC 3339 time."""
     try:
-        return Instant().to_internal_value(text)
-    except ValidationError:
-        raise InvalidInput("this must be an RFC 3339 time with an offset, such as 2026-06-01T04:00:00Z") from None
+        value: datetime = Instant().to_internal_value(text)
+    except ValidationError as error:
+        raise InvalidInput(f"{error.detail[0]} In a query, + is written %2B.") from error  # type: ignore[index]
+    return value
 
 
-def text_up_to(most: int) -> Reader:
-    """A reader of any text of at most `most` characters."""
+def one_of(words: list[str]) -> Callable[[str], str]:
+    """Reads one of `words`."""
 
     def read(text: str) -> str:
-        if len(text) > most:
-            raise InvalidInput(f"this has {len(text)} characters: at most {most} are allowed")
+        if text not in words:
+            raise InvalidInput(f"this must be one of {', '.join(words)}")
         return text
 
     return read
 
 
-def _reader_of(words: Mapping[str, Any]) -> Reader:
-    def read(text: str) -> Any:
-        if text not in words:
-            raise InvalidInput(f"this must be one of {', '.join(words)}")
-        return words[text]
+def some_of(words: type[StrEnum]) -> Callable[[str], list[str]]:
+    """Reads some of `words`, divided by commas."""
+
+    def read(text: str) -> list[str]:
+        given = text.split(",")
+        if not set(given) <= set(words):
+            raise InvalidInput(f"this must be one or more of {', '.join(words)}, divided by commas")
+        return given
 
     return read
 
 
-class _Read(forms.Field):
-    """A form field whose errors are those of a reader."""
+FLAG: Final[Schema] = {"type": "boolean"}
+INSTANT: Final[Schema] = {"type": "string", "format": "date-time"}
 
-    def __init__(self, reader: Reader) -> None:
-        super().__init__(required=False)
-        self.reader = reader
 
-    def to_python(self, value: Any) -> Any:
-        try:
-            return self.reader(value) if value else None
-        except InvalidInput as error:
-            raise forms.ValidationError(error.message) from error
+def words_schema(words: type[StrEnum]) -> Schema:
+    """The schema of what `some_of` reads."""
+    return {"type": "array", "items": {"type": "string", "enum": list(words)}, "minItems": 1}

@@ -1,23 +1,23 @@
-"""Clients of the REST door, as users with a role."""
-
-from __future__ import annotations
+"""Callers of the REST door, by what they may do; counters of requests begin at nothing."""
 
 import pytest
-from django.test import Client
+from django.core.cache import cache
 
-from access.services import token_create, user_create
-from flowsched import clock
-from flowsched.actor import SYSTEM
+from tests.rest.helpers import Rest, rest
+
+
+@pytest.fixture(autouse=True)
+def _no_requests_yet():
+    cache.clear()  # the throttle counts by user id, and ids come again
 
 
 @pytest.fixture
-def client_of(db):
-    """A client with a token of a user who has this role; the user's name is the role."""
+def operator(db) -> Rest:
+    """May run, cancel and acknowledge; no planner."""
+    return rest("operator", name="olga")
 
-    def make(role: str) -> Client:
-        now = clock.now()
-        user_create(username=role, roles=[role], by=SYSTEM, now=now)
-        text = token_create(username=role, life=None, by=SYSTEM, now=now)[1]
-        return Client(headers={"Authorization": f"Bearer {text}"})
 
-    return make
+@pytest.fixture
+def viewer(db) -> Rest:
+    """May only look."""
+    return rest("viewer", name="vera")
