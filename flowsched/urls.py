@@ -3,8 +3,11 @@
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from access import api as access_api
+from dispatcher import api as dispatcher_api
 from flowsched.rest.missing import MissingView
 from inventory import api as inventory_api
+from schedules import api as schedules_api
+from scopes import api as scopes_api
 from tasks import api as tasks_api
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -13,6 +16,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
         include(
             [
                 *access_api.urlpatterns,
+                *dispatcher_api.urlpatterns,
+                *scopes_api.urlpatterns,  # schedules/check-conflicts/ before schedules/<id>/
+                *schedules_api.urlpatterns,
                 *inventory_api.urlpatterns,
                 *tasks_api.urlpatterns,
             ]
