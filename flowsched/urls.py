@@ -6,6 +6,7 @@ import access.schema  # noqa: F401  tells the OpenAPI document how callers ident
 from access import api as access_api
 from flowsched.rest.missing import MissingView
 from flowsched.rest.pages import DocsView, SchemaView
+from inventory import api as inventory_api
 from tasks import api as tasks_api
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -16,6 +17,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
                 path("schema/", SchemaView.as_view(), name="schema"),
                 path("docs/", DocsView.as_view(), name="docs"),
                 *access_api.urlpatterns,
+                *inventory_api.urlpatterns,
                 *tasks_api.urlpatterns,
             ]
         ),
