@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, Final
 from uuid import UUID
 
@@ -26,11 +26,14 @@ _REPEATED_HEADERS: Final = ("ETag", "Location")  # what of an answer a repeat ge
 class RestView(APIView):
     """A REST view: `verbs` maps each method to the verb of the permission table, or to "" for any known caller.
 
-    `field_names` maps a field as the services call it to the field of the body.
+    `field_names` maps a field as the services call it to the field of the body. `problems` and `links` are for the
+    OpenAPI document, see flowsched/rest/schema.py.
     """
 
     verbs: ClassVar[Mapping[str, str]] = {}
     field_names: ClassVar[Mapping[str, str]] = {}
+    problems: ClassVar[Mapping[str, Collection[int]]] = {}
+    links: ClassVar[Mapping[str, Mapping[str, tuple[str, Mapping[str, str]]]]] = {}
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
 
     @property

@@ -13,6 +13,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 
 from flowsched.environment import Environment
+from flowsched.logs import LINE
 from flowsched.postgres import location
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -63,9 +64,12 @@ INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
+    "django.contrib.staticfiles",
     "procrastinate.contrib.django",
     "knox",
     "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "audit",
     "access",
     "inventory",
@@ -78,6 +82,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "flowsched.rest.middleware.RequestId",
     "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -86,6 +91,14 @@ MIDDLEWARE = [
 ]
 ROOT_URLCONF = "flowsched.urls"
 WSGI_APPLICATION = "flowsched.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {"context_processors": ["django.template.context_processors.request"]},
+    }
+]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
 TIME_ZONE = "UTC"
@@ -106,15 +119,31 @@ REST_FRAMEWORK = {
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "flowsched.rest.negotiation.AlwaysJson",
     "EXCEPTION_HANDLER": "flowsched.rest.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,
+    "DEFAULT_SCHEMA_CLASS": "flowsched.rest.schema.Schema",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "flowsched",
+    "DESCRIPTION": "A scheduler of data-centre operations: run this operation on these racks at these times.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SERVERS": [{"url": "/"}],
+    "SCHEMA_PATH_PREFIX": "/api/v1/",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enum_id_removal",  # words stay where they are read, none gets a name
+        "flowsched.rest.schema.shared_parts",
+    ],
+    "SWAGGER_UI_DIST": "SIDECAR",  # the page works where nothing but this server is within reach
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
 }
 
 OUR_LOGGERS = ("flowsched", "audit", "access", "inventory", "tasks", "schedules", "scopes", "dispatcher", "rpc")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {
-        "line": {"()": "flowsched.logs.OneLine", "format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}
-    },
+    "formatters": {"line": {"()": "flowsched.logs.OneLine", "format": LINE}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     # The worker's connection pool repeats at every attempt what the worker says once.
@@ -124,6 +153,19 @@ LOGGING = {
 # The database ---------------------------------------------------------------------------------------------------
 # Where the product keeps files of its own: the embedded database, logs, the simulated executor's effects.
 DATA_DIR = env.path("FLOWSCHED_DATA_DIR", default=BASE_DIR / "var")
+
+# Pages' files: `collectstatic` collects them there; outside production they are served from the packages themselves.
+STATIC_URL = "/static/"
+STATIC_ROOT = DATA_DIR / "static"
+WHITENOISE_AUTOREFRESH = WHITENOISE_USE_FINDERS = not PRODUCTION
+WHITENOISE_ALLOW_ALL_ORIGINS = False
+
+# The web doors -------------------------------------------------------------------------------------------------
+FLOWSCHED_WEB_BIND = env.str("FLOWSCHED_WEB_BIND", default="127.0.0.1:8000")
+FLOWSCHED_WEB_WORKERS = env.int("FLOWSCHED_WEB_WORKERS", default=2)
+FLOWSCHED_WEB_THREADS = env.int("FLOWSCHED_WEB_THREADS", default=4)
+FLOWSCHED_WEB_ACCESS_LOG = env.bool("FLOWSCHED_WEB_ACCESS_LOG")
+FLOWSCHED_WEB_TRUSTED_PROXIES = env.list("FLOWSCHED_WEB_TRUSTED_PROXIES", default=["127.0.0.1", "::1"])
 
 # These bound what one stuck session can do to the others: a row lock is not waited for longer than this, a statement
 # does not run longer, and a process that stalls inside a transaction loses its locks. `migrate` lifts the last two.

@@ -52,7 +52,7 @@ def test_every_method_of_every_view_has_a_verb_of_the_table():
         assert named or path in ANY_KNOWN_CALLER, path
 
 
-OPEN: set[str] = set()
+OPEN = {"api/v1/schema/", "api/v1/docs/"}  # flowsched/rest/pages.py says why
 ANY_KNOWN_CALLER = {"api/v1/me/"}
 
 
