@@ -1,0 +1,51 @@
+"""The doors of a run: started once, open between tests; callers with a role each; and no fault that goes unseen."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+
+from access.services import token_create, user_create
+from flowsched import clock
+from flowsched.actor import SYSTEM
+from tests.doors.servers import Doors
+
+ROLES = ("viewer", "operator", "planner", "inventory")
+
+
+@pytest.fixture(scope="session")
+def open_doors(django_db_setup, django_db_blocker, tmp_path_factory):
+    """Both processes; they end before the test's database does."""
+    one = Doors(tmp_path_factory.mktemp("doors"))
+    with django_db_blocker.unblock():
+        try:
+            one.start()
+            yield one
+        finally:
+            one.stop()
+
+
+@pytest.fixture
+def doors(open_doors, transactional_db, request):
+    """Both doors, and what they logged when the test fails. A traceback in the log fails the test that caused it."""
+    open_doors.new_lines()
+    yield open_doors
+    said = open_doors.new_lines()
+    request.node.add_report_section("teardown", "doors", said[-8000:])
+    if request.node.get_closest_marker("faulty") is None:
+        assert "Traceback" not in said, f"a door met what it does not know:\n{said[-4000:]}"
+
+
+@pytest.fixture
+def people(transactional_db):
+    """Role -> token; `superuser` may do everything."""
+    return make_people()
+
+
+def make_people() -> dict[str, str]:
+    now = clock.now()
+    User.objects.create_superuser("superuser", password=None)
+    for role in ROLES:
+        user_create(username=role, roles=[role], by=SYSTEM, now=now)
+    names = ("superuser", *ROLES)
+    return {name: token_create(username=name, life=None, by=SYSTEM, now=now)[1] for name in names}

@@ -1,0 +1,78 @@
+"""A REST client that holds every answer to what is promised of all of them: JSON, and problems of one shape."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from dataclasses import dataclass
+from typing import Any
+
+BASE = "/api/v1/"
+PROBLEM = {"type", "title", "status", "detail", "reason", "errors", "request_id"}
+TIMEOUT = 30.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    raw: bytes
+
+    @property
+    def body(self) -> Any:
+        return json.loads(self.raw) if self.raw else None
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields that a problem names."""
+        return [entry["field"] for entry in self.body["errors"]]
+
+    def check(self) -> Answer:
+        """RFC 9457: a failure is a problem, with the id under which it is logged; whatever it is, it is JSON."""
+        kind = self.headers.get("Content-Type", "")
+        if self.status >= 400:
+            assert kind == "application/problem+json", (self.status, kind, self.raw[:300])
+            assert set(self.body) >= PROBLEM, self.body
+            assert self.body["status"] == self.status
+            assert self.body["request_id"] == self.headers["X-Request-ID"]
+            assert all(set(entry) == {"field", "code", "message"} for entry in self.body["errors"]), self.body
+        elif self.raw:
+            assert kind == "application/json", (self.status, kind, self.raw[:300])
+        return self
+
+
+class Rest:
+    """A caller with a token. Each call has a connection of its own, so that none is repeated by accident."""
+
+    def __init__(self, port: int, token: str | None) -> None:
+        self.port, self.token = port, token
+
+    def __call__(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        raw: bytes | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> Answer:
+        """One call; `path` counts from /api/v1/ unless it begins with a slash; `raw` is sent as it is."""
+        sent = raw if raw is not None else None if body is None else json.dumps(body).encode()
+        given = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        if sent is not None:
+            given["Content-Type"] = "application/json"
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT)
+        try:
+            connection.request(method, path if path.startswith("/") else BASE + path, sent, given | (headers or {}))
+            response = connection.getresponse()
+            return Answer(response.status, response.headers, response.read()).check()
+        finally:
+            connection.close()
+
+    def ok(self, method: str, path: str, body: Any = None, **more: Any) -> Any:
+        """The body of a call that must succeed."""
+        answer = self(method, path, body, **more)
+        assert answer.status < 400, (method, path, answer.body)
+        return answer.body

@@ -1,0 +1,98 @@
+"""What stands behind the doors in these tests: the example rack, racks of known ids, and the tables as text."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from typing import Any
+
+from django.core.management import call_command
+from django.db import connection
+
+from tests.doors.wireclient import Wire
+from tests.faults.harness import ROOT
+
+EXAMPLE = json.loads((ROOT / "inventory" / "data" / "rack-example.json").read_text())
+COMPUTE = "ext-C9000001000000000001Y0FA"  # external id of the example's first compute tray
+SWITCH = "ext-MT9901000001"  # and of its first NVLink switch
+# Rows that a refused call may leave: who was refused what, when a token was used, which keys were seen.
+BESIDES = {"audit_entry", "access_token", "idempotency_key", "django_session"}
+OURS = (
+    "task_schedule", "task_schedule_scope", "firing", "firing_scope", "task", "run", "rack", "component", "bmc",
+    "nvl_domain", "audit_entry", "hold", "idempotency_key", "procrastinate_jobs",
+)  # fmt: skip
+
+
+def example() -> dict[str, Any]:
+    """The example rack with the external ids that the original leaves empty."""
+    rack = copy.deepcopy(EXAMPLE)
+    for component in rack["components"]:
+        component["component_id"] = f"ext-{component['info']['serial_number']}"
+    return rack
+
+
+def import_example(folder: Any) -> None:
+    """Import it, as an operator does."""
+    path = folder / "rack.json"
+    path.write_text(json.dumps(example()))
+    call_command("import_racks", str(path), verbosity=0)
+
+
+def rack_id(number: int) -> str:
+    return f"aaaaaaaa-0000-4000-8000-{number:012d}"
+
+
+def component_id(rack: int, number: int) -> str:
+    return f"cccccccc-0000-4000-8{rack:03d}-{number:012d}"
+
+
+KINDS = ("COMPUTE", "COMPUTE", "NVSWITCH", "POWERSHELF")
+
+
+def rack_message(wire: Wire, number: int) -> Any:
+    """A rack of four components, for CreateExpectedRack."""
+    info = {
+        "id": wire.id(rack_id(number)),
+        "name": f"rack-{number}",
+        "manufacturer": "M",
+        "serial_number": f"S{number}",
+    }
+    components = [
+        {
+            "type": wire.number(f"COMPONENT_TYPE_{kind}"),
+            "info": {
+                "id": wire.id(component_id(number, index)),
+                "name": f"part-{number}-{index}",
+                "manufacturer": "M",
+                "serial_number": f"S{number}-{index}",
+            },
+            "component_id": f"ext-{number}-{index}",
+            "rack_id": wire.id(rack_id(number)),
+        }
+        for index, kind in enumerate(KINDS)
+    ]
+    return wire.Rack(info=info, components=components)
+
+
+def truncate() -> None:
+    """Empty our tables and start their counters anew; users and tokens stay."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"TRUNCATE {', '.join(OURS)} RESTART IDENTITY CASCADE")
+
+
+def tables() -> list[str]:
+    """Every table of the database."""
+    return sorted(name for name in connection.introspection.table_names() if not name.startswith("django_migrations"))
+
+
+def fingerprint(*, besides: set[str] = BESIDES) -> dict[str, str]:
+    """A hash of every table's rows: equal before and after means that nothing changed."""
+    found = {}
+    with connection.cursor() as cursor:
+        for table in tables():
+            if table not in besides:
+                cursor.execute(f'SELECT t::text FROM "{table}" t ORDER BY 1')
+                rows = "\n".join(row[0] for row in cursor.fetchall())
+                found[table] = hashlib.sha256(rows.encode()).hexdigest()[:12] if rows else "empty"
+    return found
