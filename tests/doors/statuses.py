@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import grpc
 import pytest
@@ -55,7 +55,7 @@ class Refused:
         self.code = grpc.StatusCode[code]
         self._raises = pytest.raises(grpc.RpcError)
 
-    def __enter__(self) -> Refused:
+    def __enter__(self) -> Self:
         self._info = self._raises.__enter__()
         return self
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.doors.statuses import refused
 from tests.doors.world import COMPUTE, SWITCH, import_example, rack_id, rack_message
+from tests.faults.harness import database_clock
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 R01 = "f3a1c2d4-1001-4000-8000-000000000001"
@@ -35,7 +36,7 @@ def external(flow, text, kind="COMPUTE"):
     return {"components": {"targets": [{"external": {"type": number, "id": text}}]}}
 
 
-def create(flow, name, spec, target_spec, kind="power_reset", policy="OVERLAP_POLICY_SKIP", **operation):
+def create(flow, name, spec, target_spec, kind="power_reset", *, policy="OVERLAP_POLICY_SKIP", **operation):
     words = dict(zip(("type", "spec", "timezone"), spec, strict=False))
     words["type"] = flow.wire.number(f"SCHEDULE_SPEC_TYPE_{words['type']}")
     return flow.CreateTaskSchedule(
@@ -50,10 +51,6 @@ def moment(stamp):
 
 def near(stamp, expected):
     return abs(moment(stamp) - expected) < timedelta(seconds=20)
-
-
-def now():
-    return datetime.now(UTC)
 
 
 def names(rows):
@@ -142,7 +139,7 @@ def test_changed_by_each_path_of_the_mask(flow):
     assert (after.spec.spec, after.spec.timezone, moment(after.next_run_at).hour) == ("0 5 * * *", "UTC", 5)
     after = update(flow, one, ["schedule.spec"], spec={"type": 1, "spec": "2h"})
     assert after.spec.type == 1
-    assert near(after.next_run_at, now() + timedelta(hours=2))
+    assert near(after.next_run_at, database_clock() + timedelta(hours=2))
     assert flow.GetTaskSchedule(id=one.id) == after
 
 
@@ -179,7 +176,7 @@ def test_paused_and_resumed(flow):
     resumed = flow.ResumeTaskSchedule(id=one.id)
     assert resumed.enabled
     assert moment(resumed.next_run_at) > moment(one.next_run_at)
-    assert near(resumed.next_run_at, now() + timedelta(hours=1))
+    assert near(resumed.next_run_at, database_clock() + timedelta(hours=1))
     assert flow.ResumeTaskSchedule(id=one.id) == resumed
 
 
@@ -190,7 +187,7 @@ def test_a_one_time_schedule_is_consumed_by_its_trigger(flow):
     after = flow.GetTaskSchedule(id=one.id)
     assert not after.enabled
     assert not after.HasField("next_run_at")
-    assert near(after.last_run_at, now())
+    assert near(after.last_run_at, database_clock())
     for rpc in ("PauseTaskSchedule", "ResumeTaskSchedule", "TriggerTaskSchedule"):
         with refused("FAILED_PRECONDITION") as it:
             flow.call(rpc, id=one.id)

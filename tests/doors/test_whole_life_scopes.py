@@ -6,8 +6,9 @@ import grpc
 import pytest
 
 from tests.doors.statuses import refusals_of, refused
-from tests.doors.test_whole_life import R01, create, external, flow, near, now, racks
+from tests.doors.test_whole_life import R01, create, external, flow, near, racks
 from tests.doors.world import COMPUTE, component_id, rack_id, rack_message
+from tests.faults.harness import database_clock
 
 __all__ = ["flow"]
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -138,7 +139,7 @@ def test_triggered_tasks_are_listed_and_cancelled(rows):
     assert sorted(part.id for part in task.component_uuids) == [component_id(1, 0), component_id(1, 1)]
     assert (task.status, task.executor_type, task.execution_id) == (PENDING, 0, "")
     assert task.description.startswith("a — ")
-    assert near(task.created_at, now())
+    assert near(task.created_at, database_clock())
     for absent in ("started_at", "finished_at", "queue_expires_at", "applied_rule_id"):
         assert not task.HasField(absent), absent
     listed = flow.ListTasks(rack_id={"id": rack_id(1)}, active_only=True, pagination={"limit": 1})
