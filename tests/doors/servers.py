@@ -27,6 +27,7 @@ class Doors:
         self.rest_port, self.grpc_port = free_port(), free_port()
         self.wire = Wire()
         self.channel = grpc.insecure_channel(f"127.0.0.1:{self.grpc_port}", options=[("grpc.enable_retries", 0)])
+        self.fault_expected = False  # set by a test that provokes one
         self._read = 0
 
     def environment(self) -> dict[str, str]:
