@@ -139,7 +139,7 @@ def verb(name: str, word: str, kind: str = "", by: str = "superuser") -> Call:
     """pause, resume or trigger."""
     path = f"schedules/{{$schedule {name}}}/{word}/"
     rpc = f"{word.capitalize()}TaskSchedule"
-    return Call(f"{word} {name}", ("POST", path, {}), (rpc, {"id": uid(f"$schedule {name}")}), kind, by)
+    return Call(f"{word} {name}", ("POST", path, None), (rpc, {"id": uid(f"$schedule {name}")}), kind, by)
 
 
 def delete(name: str, kind: str = "", by: str = "superuser") -> Call:

@@ -122,13 +122,18 @@ class Client:
         )
         return stub.with_call(message, timeout=timeout, metadata=self.metadata)
 
-    def code(self, rpc: str, request: Any = None, **fields: Any) -> grpc.StatusCode:
-        """The status that a call ends with."""
+    def error(self, rpc: str, request: Any = None, **fields: Any) -> Any:
+        """What a call fails with; None if it goes well."""
         try:
             self.call(rpc, request, **fields)
         except grpc.RpcError as error:
-            return error.code()
-        return grpc.StatusCode.OK
+            return error
+        return None
+
+    def code(self, rpc: str, request: Any = None, **fields: Any) -> grpc.StatusCode:
+        """The status that a call ends with."""
+        error = self.error(rpc, request, **fields)
+        return error.code() if error else grpc.StatusCode.OK
 
     def __getattr__(self, rpc: str) -> Any:
         if rpc.startswith("_"):
