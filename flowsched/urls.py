@@ -4,6 +4,7 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from access import api as access_api
 from flowsched.rest.missing import MissingView
+from tasks import api as tasks_api
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path(
@@ -11,6 +12,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         include(
             [
                 *access_api.urlpatterns,
+                *tasks_api.urlpatterns,
             ]
         ),
     ),

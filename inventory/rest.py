@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from drf_spectacular.utils import extend_schema_serializer
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from flowsched.rest.fields import Strict, Text
@@ -14,6 +14,15 @@ from inventory.identifiers import MAX_NAME, parse_uuid
 from inventory.targets import ComponentTarget, DomainTarget, RackTarget, Target
 
 TYPE_WORDS = [kind.value.lower() for kind in ComponentType]
+
+_HEX = "[0-9a-fA-F]"
+_HYPHENATED = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
+# The JSON schema of an id in a request: the forms that parse_uuid reads (F-113). Answers have the first of them.
+ID_SCHEMA = {
+    "type": "string",
+    "pattern": rf"^({_HYPHENATED}|{_HEX}{{32}}|\{{{_HYPHENATED}\}}|urn:uuid:{_HYPHENATED})$",
+    "example": "6f1d8f0e-53f5-4a8f-9a63-0c2f6b9f6b58",
+}
 
 
 def _types() -> serializers.ListField:
@@ -25,10 +34,18 @@ def _types() -> serializers.ListField:
     )
 
 
+@extend_schema_field(ID_SCHEMA)
+class Id(Text):
+    """An id, in any form of F-113; whoever reads it parses it, and names its place if it is none."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=64, **kwargs)
+
+
 class RackTargetIn(Strict):
     """One rack, by exactly one of its names."""
 
-    id = Text(required=False, max_length=64)
+    id = Id(required=False)
     name = Text(required=False, max_length=MAX_NAME)
     external_id = Text(required=False, max_length=MAX_NAME)
     component_types = _types()
@@ -37,7 +54,7 @@ class RackTargetIn(Strict):
 class DomainTargetIn(Strict):
     """All racks that are in an NVLink domain now."""
 
-    id = Text(required=False, max_length=64)
+    id = Id(required=False)
     name = Text(required=False, max_length=MAX_NAME)
     component_types = _types()
 
@@ -52,7 +69,7 @@ class ExternalRefIn(Strict):
 class ComponentTargetIn(Strict):
     """One component, by its id or its external id."""
 
-    id = Text(required=False, max_length=64)
+    id = Id(required=False)
     external = ExternalRefIn(required=False)
 
 

@@ -14,6 +14,15 @@ from tasks.operations import MAX_SUB_TARGETS, MAX_TEXT, Operation, OperationKind
 
 MAX_QUEUE_SECONDS = 365 * 86400
 
+# Fields as the services name them -> as a body with an `operation` and `queue_options` does; for RestView.field_names.
+OPERATION_FIELDS = {
+    name: f"operation.{name}"
+    for name in (
+        *("forced", "target_version", "start_time", "end_time", "sub_targets"),
+        *("override_readiness_check", "override_version_check"),
+    )
+} | {"operation": "operation.type", "queue_timeout": "queue_options.queue_timeout_seconds"}
+
 
 @extend_schema_serializer(component_name="Operation")
 class OperationIn(Strict):

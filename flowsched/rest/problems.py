@@ -1,7 +1,7 @@
 """The error tree as HTTP: RFC 9457 problem details, one shape for every failure under /api/.
 
 `errors` names each field at fault; `reason` is the stable code for programs; `request_id` is in the audit trail and
-in the log, under which a 500 can be found.
+in the log, under which a 500 can be found. `refusals` is there when racks refused, one entry each (D-13).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from rest_framework.views import set_rollback
 
 from flowsched import db
 from flowsched.errors import FlowschedError, InvalidInput
+from flowsched.rest.answers import refusals_out
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +67,10 @@ def problem_of(
         if status == HTTPStatus.UNAUTHORIZED:
             headers["WWW-Authenticate"] = "Bearer"
         found = _errors(error, field_names or {})
-        return problem(error.kind, status, title, error.message, request_id, errors=found, reason=error.reason), headers
+        body = problem(error.kind, status, title, error.message, request_id, errors=found, reason=error.reason)
+        if error.refusals:
+            body["refusals"] = refusals_out(error.refusals)
+        return body, headers
     if isinstance(error, exceptions.APIException):
         return _of_framework(error, request_id)
     logger.error("request %s failed", request_id, exc_info=error)
