@@ -77,6 +77,12 @@ def join(pointer: str, key: object) -> str:
     return f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}"
 
 
+def path_of(pointer: str) -> str:
+    """A JSON pointer as people write paths: `/components/3/info/id` is `components[3].info.id`."""
+    keys = [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
+    return "".join(f"[{key}]" if key.isdecimal() else f".{key}" for key in keys).removeprefix(".")
+
+
 def kind_of(value: Any) -> str:
     """What JSON calls the type of `value`."""
     if isinstance(value, NotJson):
