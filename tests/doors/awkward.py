@@ -20,7 +20,8 @@ SPELLINGS = (GOOD.upper(), GOOD.replace("-", ""), f"{{{GOOD}}}", f"urn:uuid:{GOO
 NO_IDS = (
     "", " ", "0", "1", "x", "null", "None", "00000000-0000-0000-0000-000000000000", "0" * 32, GOOD[:-1], GOOD + "0",
     f" {GOOD}", f"{GOOD}\n", GOOD.replace("-", "_"), f"{{{GOOD}", f"({GOOD})", f"urn:{GOOD}", f"uuid:{GOOD}", "g" * 32,
-    "\u0660" * 32, "a" * 33, "-" * 36, GOOD.replace("-", "--"), "a" * 10_000, "\x00", "'; DROP TABLE rack; --", "🜏", "../x",
+    "\u0660" * 32, "a" * 33, "-" * 36, GOOD.replace("-", "--"), "a" * 10_000, "\x00", "🜏", "../x",
+    "'; DROP TABLE rack; --",
 )  # fmt: skip
 TEXTS = (
     "", " ", "a", "\x00", "a\x00b", "\n", "\r\n", "\x1b[31m", "\x7f", "\u0085", "\u2028", "\u202e", "\ufeff", "\ufffe",
@@ -91,6 +92,13 @@ BODIES = {
     "true": b"true",
     "a form": b"name=x&spec=y",
 }
+REQUESTS = (  # smuggling, foreign hosts, and lines beyond any limit
+    b"GET /api/v1/me/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    b"POST /api/v1/tasks/ HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    b"GET /api/v1/me/ HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+    b"GET " + b"a" * 9_000 + b" HTTP/1.1\r\n\r\n",
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+)
 LARGE = b'{"name": "' + b"x" * (5 << 20) + b'"}'
 
 OWNED = ("id", "pk", "enabled", "next_run_at", "version", "created_at")  # columns that the server writes alone

@@ -34,6 +34,7 @@ class Answer:
         kind = self.headers.get("Content-Type", "")
         if self.status >= 400:
             assert kind == "application/problem+json", (self.status, kind, self.raw[:300])
+        if self.status >= 400 and self.raw:  # HEAD has no body
             assert set(self.body) >= PROBLEM, self.body
             assert self.body["status"] == self.status
             assert self.body["request_id"] == self.headers["X-Request-ID"]

@@ -1,4 +1,4 @@
-"""Messages of any type of the wire, with what nobody expects in any field: from the descriptor, so that none is missed."""
+"""Messages of any type of the wire, with what nobody expects in each field that the descriptor has."""
 
 from __future__ import annotations
 
