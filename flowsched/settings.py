@@ -63,9 +63,12 @@ INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
+    "django.contrib.staticfiles",
     "procrastinate.contrib.django",
     "knox",
     "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "audit",
     "access",
     "inventory",
@@ -78,6 +81,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "flowsched.rest.middleware.RequestId",
     "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -86,6 +90,14 @@ MIDDLEWARE = [
 ]
 ROOT_URLCONF = "flowsched.urls"
 WSGI_APPLICATION = "flowsched.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {"context_processors": ["django.template.context_processors.request"]},
+    }
+]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
 TIME_ZONE = "UTC"
@@ -106,6 +118,25 @@ REST_FRAMEWORK = {
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "flowsched.rest.negotiation.AlwaysJson",
     "EXCEPTION_HANDLER": "flowsched.rest.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,
+    "DEFAULT_SCHEMA_CLASS": "flowsched.rest.schema.Schema",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "flowsched",
+    "DESCRIPTION": "A scheduler of data-centre operations: run this operation on these racks at these times.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SERVERS": [{"url": "/"}],
+    "SCHEMA_PATH_PREFIX": "/api/v1/",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_NAME_OVERRIDES": {"TaskStatus": "tasks.states.TaskStatus", "RunState": "tasks.states.RunState"},
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "flowsched.rest.schema.shared_parts",
+    ],
+    "SWAGGER_UI_DIST": "SIDECAR",  # the page works where nothing but this server is within reach
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
 }
 
 OUR_LOGGERS = ("flowsched", "audit", "access", "inventory", "tasks", "schedules", "scopes", "dispatcher", "rpc")
@@ -124,6 +155,12 @@ LOGGING = {
 # The database ---------------------------------------------------------------------------------------------------
 # Where the product keeps files of its own: the embedded database, logs, the simulated executor's effects.
 DATA_DIR = env.path("FLOWSCHED_DATA_DIR", default=BASE_DIR / "var")
+
+# Pages' files: `collectstatic` collects them there; outside production they are served from the packages themselves.
+STATIC_URL = "/static/"
+STATIC_ROOT = DATA_DIR / "static"
+WHITENOISE_AUTOREFRESH = WHITENOISE_USE_FINDERS = not PRODUCTION
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 # These bound what one stuck session can do to the others: a row lock is not waited for longer than this, a statement
 # does not run longer, and a process that stalls inside a transaction loses its locks. `migrate` lifts the last two.

@@ -2,8 +2,10 @@
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
+import access.schema  # noqa: F401  tells the OpenAPI document how callers identify themselves
 from access import api as access_api
 from flowsched.rest.missing import MissingView
+from flowsched.rest.pages import DocsView, SchemaView
 from tasks import api as tasks_api
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -11,6 +13,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "api/v1/",
         include(
             [
+                path("schema/", SchemaView.as_view(), name="schema"),
+                path("docs/", DocsView.as_view(), name="docs"),
                 *access_api.urlpatterns,
                 *tasks_api.urlpatterns,
             ]

@@ -21,7 +21,7 @@ _HYPHENATED = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
 ID_SCHEMA = {
     "type": "string",
     "pattern": rf"^({_HYPHENATED}|{_HEX}{{32}}|\{{{_HYPHENATED}\}}|urn:uuid:{_HYPHENATED})$",
-    "example": "6f1d8f0e-53f5-4a8f-9a63-0c2f6b9f6b58",
+    "examples": ["6f1d8f0e-53f5-4a8f-9a63-0c2f6b9f6b58"],
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from rest_framework import serializers
 
@@ -33,7 +34,7 @@ class TaskOut(serializers.Serializer[Any]):
     schedule_name = serializers.CharField()
     component_ids = serializers.SerializerMethodField(help_text="What it acts on.")
     description = serializers.CharField()
-    status = serializers.ChoiceField(choices=list(TaskStatus))
+    status = serializers.ChoiceField(choices=[(one.value, one.name) for one in TaskStatus])
     message = serializers.CharField()
     executor_type = serializers.CharField(help_text="What carries it out; `simulated` touches no hardware.")
     execution_id = serializers.UUIDField(source="run_id", allow_null=True, help_text="Its newest run.")
@@ -48,9 +49,9 @@ class TaskOut(serializers.Serializer[Any]):
         """The operation's name as Flow's clients know it (F-119)."""
         return operation_name(task.type, task.code, task.information)
 
-    def get_component_ids(self, task: Task) -> list[str]:
+    def get_component_ids(self, task: Task) -> list[UUID]:
         """The components, by type."""
-        by_type: dict[str, list[str]] = task.attributes.get("components_by_type", {})
+        by_type: dict[str, list[UUID]] = task.attributes.get("components_by_type", {})
         return [one for _, ids in sorted(by_type.items()) for one in ids]
 
 
@@ -77,7 +78,7 @@ class RunOut(serializers.Serializer[Any]):
     """One execution of a task."""
 
     id = serializers.UUIDField()
-    state = serializers.ChoiceField(choices=list(RunState))
+    state = serializers.ChoiceField(choices=[(one.value, one.name) for one in RunState])
     executor = serializers.CharField()
     attempt = serializers.IntegerField(help_text="The one it is at, from 1.")
     attempts = AttemptOut(many=True, help_text="Those that have ended.")

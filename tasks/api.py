@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.urls import path
 from django_filters import FilterSet
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_serializer
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -88,7 +88,34 @@ class TaskFilters(FilterSet):  # type: ignore[misc]  # django-filter has no type
         return rows.filter(acts_on(value))
 
 
-@extend_schema_serializer(component_name="TaskSubmit")
+@extend_schema_serializer(
+    component_name="TaskSubmit",
+    examples=[
+        OpenApiExample(
+            "Power reset of the compute trays of a rack",
+            {
+                "operation": {"type": "power_reset"},
+                "target_spec": {"racks": [{"name": "r01", "component_types": ["compute"]}]},
+                "description": "stuck after the update",
+                "queue_options": {"conflict_strategy": "queue", "queue_timeout_seconds": 600},
+            },
+            request_only=True,
+        ),
+        OpenApiExample(
+            "Firmware of two components, by their serial numbers elsewhere",
+            {
+                "operation": {"type": "upgrade_firmware", "target_version": "1.4.2", "sub_targets": ["bmc"]},
+                "target_spec": {
+                    "components": [
+                        {"external": {"type": "compute", "id": "asset-000017"}},
+                        {"external": {"type": "compute", "id": "asset-000018"}},
+                    ]
+                },
+            },
+            request_only=True,
+        ),
+    ],
+)
 class TaskSubmitIn(Strict):
     """An operation to run now, one task a rack."""
 
@@ -108,7 +135,10 @@ class TaskSubmitIn(Strict):
         return attrs
 
 
-@extend_schema_serializer(component_name="TaskAcknowledge")
+@extend_schema_serializer(
+    component_name="TaskAcknowledge",
+    examples=[OpenApiExample("It is off", {"as": "completed", "note": "seen on site"}, request_only=True)],
+)
 class AcknowledgeIn(Strict):
     """How a task whose outcome is unknown ended, by somebody who looked."""
 
@@ -124,6 +154,13 @@ class TasksView(RestView):
 
     verbs: ClassVar = {"GET": "task.read", "POST": "task.submit"}
     field_names: ClassVar = OPERATION_FIELDS
+    problems: ClassVar = {"GET": {404}}  # a rack nobody ever had
+    links: ClassVar = {
+        "POST": {
+            name: (f"tasks_{name}", {"id": "$response.body#/task_ids/0"})
+            for name in ("retrieve", "cancel", "acknowledge")
+        }
+    }
 
     @extend_schema(summary="List tasks", parameters=parameters(TaskFilters), responses=TaskListOut, tags=["tasks"])
     def get(self, request: Request) -> Response:

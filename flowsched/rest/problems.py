@@ -7,19 +7,20 @@ in the log, under which a 500 can be found. `refusals` is there when racks refus
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
+from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOperation
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.db import DatabaseError, InterfaceError
-from django.http import Http404, HttpResponse, JsonResponse
+from django.http import Http404, HttpResponse, JsonResponse, UnreadablePostError
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from flowsched import db
-from flowsched.errors import FlowschedError, InvalidInput
+from flowsched.errors import FlowschedError, InvalidInput, TooLarge
 from flowsched.rest.answers import refusals_out
 
 logger = logging.getLogger(__name__)
@@ -27,6 +28,7 @@ logger = logging.getLogger(__name__)
 MEDIA_TYPE: Final = "application/problem+json"
 BASE: Final = "urn:flowsched:problem:"
 RETRY_SECONDS: Final = 2
+MAX_ERRORS: Final = 100  # entries of `errors`; a body may have thousands of faults
 
 # kind -> status and title; design.md's table of errors.
 STATUSES: Final[Mapping[str, tuple[int, str]]] = {
@@ -44,6 +46,17 @@ STATUSES: Final[Mapping[str, tuple[int, str]]] = {
     "busy": (503, "Somebody else holds it at the moment"),
     "unavailable": (503, "Something this needs is out of reach"),
 }
+
+# What Django raises while it reads a request, in our words.
+_FOREIGN: Final[Sequence[tuple[Any, Callable[[], Exception]]]] = (
+    (Http404, exceptions.NotFound),
+    (DjangoPermissionDenied, exceptions.PermissionDenied),
+    (RequestDataTooBig, lambda: TooLarge("the request is larger than this server reads")),
+    (
+        (SuspiciousOperation, BadRequest, UnreadablePostError),
+        lambda: InvalidInput("the request cannot be read: it is malformed, has too many parts, or ended too early"),
+    ),
+)
 
 
 def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
@@ -95,7 +108,7 @@ def problem(
         "status": status,
         "detail": detail,
         "reason": reason,
-        "errors": errors or [],
+        "errors": (errors or [])[:MAX_ERRORS],
         "request_id": request_id,
     }
 
@@ -106,10 +119,9 @@ def plain_response(body: Mapping[str, Any]) -> HttpResponse:
 
 
 def _typed(error: Exception) -> Exception:
-    if isinstance(error, Http404):
-        return exceptions.NotFound()
-    if isinstance(error, DjangoPermissionDenied):
-        return exceptions.PermissionDenied()
+    for kinds, make in _FOREIGN:
+        if isinstance(error, kinds):
+            return make()
     if isinstance(error, (DatabaseError, InterfaceError)):
         try:
             with db.translate():
