@@ -7,11 +7,12 @@ be told that all went well.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
 from rest_framework import serializers
+from rest_framework.request import Request
 
 _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
@@ -68,6 +69,21 @@ class Instant(serializers.DateTimeField):
         return super().to_internal_value(value)
 
 
+class OneOf(serializers.ChoiceField):
+    """One of some words."""
+
+    def __init__(self, choices: Iterable[str], **kwargs: Any) -> None:
+        words = list(choices)
+        messages: dict[str, Any] = {"invalid_choice": f"This must be one of {', '.join(words)}."}
+        super().__init__(choices=words, error_messages=messages, **kwargs)
+
+    def to_internal_value(self, data: Any) -> Any:
+        """The word."""
+        if not isinstance(data, str):
+            self.fail("invalid_choice", input=data)
+        return super().to_internal_value(data)
+
+
 class Strict(serializers.Serializer[Any]):
     """A serializer for input: keys it does not know are errors that name them.
 
@@ -86,3 +102,10 @@ class Strict(serializers.Serializer[Any]):
                     {key[:64]: [self.refused.get(key, "unknown field")] for key in unknown[:20]}, code="unknown_field"
                 )
         return super().to_internal_value(data)
+
+
+def body_of(request: Request, serializer: type[Strict]) -> Any:
+    """The body as `serializer` reads it. Raises what names each field at fault."""
+    reading = serializer(data=request.data)
+    reading.is_valid(raise_exception=True)
+    return reading.validated_data
