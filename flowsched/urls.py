@@ -9,6 +9,7 @@ from flowsched.rest.missing import MissingView
 from flowsched.rest.pages import DocsView, SchemaView
 from schedules import api as schedules_api
 from scopes import api as scopes_api
+from inventory import api as inventory_api
 from tasks import api as tasks_api
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -22,6 +23,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
                 *dispatcher_api.urlpatterns,
                 *scopes_api.urlpatterns,  # schedules/check-conflicts/ before schedules/<id>/
                 *schedules_api.urlpatterns,
+                *inventory_api.urlpatterns,
                 *tasks_api.urlpatterns,
             ]
         ),

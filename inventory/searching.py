@@ -33,10 +33,13 @@ NAMES_SHOWN = 10
 
 
 def racks_live(*, with_components: bool = False) -> QuerySet[Rack]:
-    """All racks with their domains, by name; `with_components`: `components.all()` are the live ones with BMCs."""
+    """All racks with their domains, by name; with their components as `and_components` has them if that is asked."""
     racks = Rack.objects.filter(deleted_at__isnull=True).select_related("nvl_domain").order_by("name", "id")
-    if not with_components:
-        return racks
+    return and_components(racks) if with_components else racks
+
+
+def and_components(racks: QuerySet[Rack]) -> QuerySet[Rack]:
+    """The same racks, of which `components.all()` are the live ones with their BMCs, by type, place and name."""
     components = Component.objects.filter(deleted_at__isnull=True).prefetch_related(_bmcs())
     order = ("type", "slot_id", "tray_index", "name", "id")
     return racks.prefetch_related(Prefetch("components", components.order_by(*order)))

@@ -15,6 +15,7 @@ from inventory.models import Bmc, Component, NVLDomain, Rack
 from inventory.services import component_create, domain_create, rack_create, rack_remove
 from tests.factories import ComponentFactory, DomainFactory, RackFactory
 from tests.inventory.conftest import snapshot
+from tests.schedules.test_concurrency import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -329,3 +330,29 @@ def test_f299_a_domain_taken_meanwhile_is_a_refusal(by, now, monkeypatch, option
     monkeypatch.setattr(NVLDomain, "save", taken_meanwhile)
     with pytest.raises(AlreadyExists, match="of an NVLink domain was taken by somebody else meanwhile"):
         domain_create(by=by, now=now, **options)
+
+
+# Two sessions at once -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_f299_of_two_sessions_that_create_the_same_rack_one_is_refused(rack2, by, now):
+    rack = rack_request(rack2, max_components=10).rack
+    results = at_once(*[lambda: rack_create(rack=rack, by=by, now=now)] * 4)
+    assert sorted(type(result).__name__ for result in results) == ["AlreadyExists"] * 3 + ["Rack"]
+    assert (Rack.objects.count(), Component.objects.count(), Bmc.objects.count()) == (1, 1, 1)
+    assert AuditEntry.objects.exclude(refused="").count() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_d30_of_two_sessions_that_want_a_racks_last_place_one_is_refused(settings, by, now):
+    settings.FLOWSCHED_MAX_COMPONENTS_PER_RACK = 2
+    rack = RackFactory(components=1)
+    asked = [component_request(without(component(serial_number=str(n)), "component_id") | {"bmcs": []}) for n in "1234"]
+    calls = [
+        lambda request=request: component_create(component=request.component, rack_id=rack.id, by=by, now=now)
+        for request in asked
+    ]
+    results = at_once(*calls)
+    assert sorted(type(result).__name__ for result in results) == ["Component"] + ["PreconditionFailed"] * 3
+    assert Component.objects.filter(rack=rack).count() == 2
