@@ -32,16 +32,16 @@ def refusal_infos(refusals: Sequence[Refusal], *, room: int) -> list[ErrorInfo]:
     If those are not all, one more with the reason MORE_REFUSALS says how many are missing.
     """
     found: list[ErrorInfo] = []
-    left = room
-    for place, refusal in enumerate(refusals):
+    used = beside_the_last = 0
+    for refusal in refusals:
         info = _info(refusal)
-        size = _packed(info).ByteSize() + _FRAME
-        last = place == len(refusals) - 1
-        if size > left - (0 if last else _LAST):
-            count = str(len(refusals) - place)
-            return [*found, ErrorInfo(reason=MORE, domain=DOMAIN, metadata={"count": count})]
+        used += _packed(info).ByteSize() + _FRAME
+        if used > room:
+            missing = str(len(refusals) - beside_the_last)
+            return [*found[:beside_the_last], ErrorInfo(reason=MORE, domain=DOMAIN, metadata={"count": missing})]
         found.append(info)
-        left -= size
+        if used <= room - _LAST:
+            beside_the_last = len(found)
     return found
 
 
