@@ -19,6 +19,12 @@ class Files:
     key: Path | None = None
     client_ca: Path | None = None
 
+    def __str__(self) -> str:
+        """How a log line names it."""
+        if self.certificate is None:
+            return "without TLS"
+        return "TLS" if self.client_ca is None else "TLS, clients show certificates"
+
 
 def credentials(files: Files) -> grpc.ServerCredentials | None:
     """What a secure port needs; None without a certificate. With a client CA every client must show a certificate.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
+from queue import SimpleQueue
 from types import FrameType
 from typing import Any
 
@@ -39,14 +39,13 @@ class Command(FlowCommand):
         config = Config.of_settings()
         server = Server(METHODS, config)
         address = server.bind(options["bind"])
-        stop = threading.Event()
-        _install_signals(stop)
+        stop = _signals()
         server.start()
         presence = Presence({"address": address, "threads": config.threads})
         presence.start()
         self.stdout.write(f"listening on {address}, {config.tls}")
         self.stdout.flush()
-        stop.wait()
+        stop.get()
         grace = settings.FLOWSCHED_DRAIN_TIMEOUT.total_seconds()
         self.stdout.write(f"draining for at most {grace:g} s; once more to stop at once")
         self.stdout.flush()
@@ -57,12 +56,21 @@ class Command(FlowCommand):
         return 0
 
 
-def _install_signals(stop: threading.Event) -> None:
+def _signals() -> SimpleQueue[int]:
+    """Where the first signal arrives; the second ends the process at once.
+
+    A queue, because its put may run while the same thread waits in its get, as a signal handler does.
+    """
+    first: SimpleQueue[int] = SimpleQueue()
+    seen: list[int] = []
+
     def on_signal(number: int, _frame: FrameType | None) -> None:
-        if stop.is_set():
+        if seen:
             os.write(2, b"grpc: second signal, stopping at once\n")
             os._exit(128 + number)
-        stop.set()
+        seen.append(number)
+        first.put(number)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, on_signal)
+    return first
