@@ -7,6 +7,7 @@ in the log, under which a 500 can be found. `refusals` is there when racks refus
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
@@ -137,7 +138,12 @@ def _errors(error: FlowschedError, names: Mapping[str, str]) -> list[dict[str, s
     code = error.reason or error.kind
     field = {error.field: error.message} if error.field else {}
     fields = error.fields if isinstance(error, InvalidInput) else field
-    return [{"field": names.get(field, field), "code": code, "message": text} for field, text in fields.items()]
+    return [{"field": _named(field, names), "code": code, "message": text} for field, text in fields.items()]
+
+
+def _named(field: str, names: Mapping[str, str]) -> str:
+    """A field as bodies name it: `components[3].info.id` is `components.3.info.id`, as in DRF's own errors."""
+    return names.get(field) or re.sub(r"\[(\d+)\]", r".\1", field)
 
 
 def _of_framework(error: exceptions.APIException, request_id: str) -> tuple[dict[str, Any], dict[str, str]]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from django.contrib.auth.models import User
+from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 
 from access.services import token_create, user_create
 from flowsched import clock
 from flowsched.actor import SYSTEM
+from flowsched.wsgi import application
+from tests.doors.restclient import Rest
 from tests.doors.servers import Doors
 
 ROLES = ("viewer", "operator", "planner", "inventory")
@@ -31,10 +36,38 @@ def doors(open_doors, transactional_db, request):
     open_doors.new_lines()
     open_doors.fault_expected = False
     yield open_doors
+    open_doors.hang_up()
     said = open_doors.new_lines()
     request.node.add_report_section("teardown", "doors", said[-8000:])
     if not open_doors.fault_expected:
         assert "Traceback" not in said, f"a door met what it does not know:\n{said[-4000:]}"
+
+
+@pytest.fixture
+def web(transactional_db):
+    """Clients of a REST door in this process, whose settings and statements a test can get at."""
+    clients = []
+    with ThreadedWSGIServer(("127.0.0.1", 0), Quiet) as server:
+        server.set_app(application)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+
+        def connect(token):
+            clients.append(Rest(server.server_port, token))
+            return clients[-1]
+
+        yield connect
+        for client in clients:
+            client.close()
+        server.shutdown()
+        thread.join()
+
+
+class Quiet(WSGIRequestHandler):
+    """Logs no requests."""
+
+    def log_message(self, *words):
+        pass
 
 
 @pytest.fixture

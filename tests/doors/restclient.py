@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import http.client
 import json
+import time
 from dataclasses import dataclass
 from typing import Any
 
 BASE = "/api/v1/"
 PROBLEM = {"type", "title", "status", "detail", "reason", "errors", "request_id"}
 TIMEOUT = 30.0
+IDLE = 0.5  # seconds; gunicorn closes after two
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,12 @@ class Answer:
 
 
 class Rest:
-    """A caller with a token. Each call has a connection of its own, so that none is repeated by accident."""
+    """A caller with a token. A connection left idle is not used again: the server may be closing it."""
 
     def __init__(self, port: int, token: str | None) -> None:
         self.port, self.token = port, token
+        self._connection: http.client.HTTPConnection | None = None
+        self._used = 0.0
 
     def __call__(
         self,
@@ -64,13 +68,27 @@ class Rest:
         given = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         if sent is not None:
             given["Content-Type"] = "application/json"
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT)
+        connection = self._connected()
         try:
             connection.request(method, path if path.startswith("/") else BASE + path, sent, given | (headers or {}))
             response = connection.getresponse()
-            return Answer(response.status, response.headers, response.read()).check()
-        finally:
+            answer = Answer(response.status, response.headers, response.read())
+        except BaseException:
             connection.close()
+            raise
+        self._used = time.monotonic()
+        return answer.check()
+
+    def _connected(self) -> http.client.HTTPConnection:
+        if self._connection is None or time.monotonic() - self._used > IDLE:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT)
+        return self._connection
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
 
     def ok(self, method: str, path: str, body: Any = None, **more: Any) -> Any:
         """The body of a call that must succeed."""

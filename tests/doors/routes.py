@@ -8,8 +8,8 @@ from typing import Any
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
-METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
-_PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_NUMBER, _TEXT = re.compile(r"<int:\w+>"), re.compile(r"<str:\w+>")
 
 
 def routes() -> dict[str, Any]:
@@ -29,12 +29,12 @@ def elsewhere() -> set[str]:
 def methods_of(view: Any) -> set[str]:
     """The methods that a view answers with something of its own."""
     found = getattr(view, "view_class", None) or view.cls
-    return {method for method in METHODS if hasattr(found, method.lower()) and method != "OPTIONS"} - {"HEAD"}
+    return {method for method in METHODS if hasattr(found, method.lower())}
 
 
 def path_to(route: str, value: str) -> str:
-    """A route with `value` in each of its places."""
-    return _PARAMETER.sub(value, route)
+    """A route with `value` in each of its places; in those for numbers, one that nothing has."""
+    return _TEXT.sub(lambda _: value, _NUMBER.sub("987654321", route))
 
 
 def _patterns(patterns: list[URLPattern | URLResolver], before: str = "") -> Iterator[tuple[str, URLPattern]]:

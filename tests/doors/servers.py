@@ -28,6 +28,7 @@ class Doors:
         self.wire = Wire()
         self.channel = grpc.insecure_channel(f"127.0.0.1:{self.grpc_port}", options=[("grpc.enable_retries", 0)])
         self.fault_expected = False  # set by a test that provokes one
+        self._clients: list[Rest] = []
         self._read = 0
 
     def environment(self) -> dict[str, str]:
@@ -75,15 +76,16 @@ class Doors:
 
     def stop(self) -> None:
         self.channel.close()
-        for process in self.product.processes:
-            process.terminate()
-        for process in self.product.processes:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(5)
         self.product.stop()
 
     def rest(self, token: str | None) -> Rest:
-        return Rest(self.rest_port, token)
+        """A client; `hang_up` closes its connection."""
+        self._clients.append(Rest(self.rest_port, token))
+        return self._clients[-1]
+
+    def hang_up(self) -> None:
+        while self._clients:
+            self._clients.pop().close()
 
     def grpc(self, token: str | None) -> Client:
         return Client(self.channel, token, self.wire)

@@ -25,6 +25,8 @@ STOCK = frozenset({"inventory", "superuser"})
 
 # Route below /api/v1/ -> method -> who may. What is not named is 405 to whoever is known, 401 to the others.
 REST = {
+    "schema/": {"GET": KNOWN},
+    "docs/": {"GET": KNOWN},
     "me/": {"GET": KNOWN},
     "schedules/": {"GET": READ, "POST": PLAN},
     "schedules/check-conflicts/": {"POST": READ},
@@ -35,9 +37,10 @@ REST = {
     "schedules/<str:id>/preview/": {"GET": READ},
     "schedules/<str:id>/firings/": {"GET": READ},
     "schedules/<str:id>/scopes/": {"GET": READ, "POST": PLAN, "PUT": PLAN},
-    "scopes/<str:id>/": {"DELETE": PLAN},
+    "schedules/preview/": {"POST": READ},
+    "scopes/<str:id>/": {"GET": READ, "DELETE": PLAN},
     "firings/": {"GET": READ},
-    "firings/<str:id>/": {"GET": READ},
+    "firings/<int:id>/": {"GET": READ},
     "tasks/": {"GET": READ, "POST": OPERATE},
     "tasks/<str:id>/": {"GET": READ},
     "tasks/<str:id>/cancel/": {"POST": OPERATE},
@@ -119,7 +122,7 @@ def test_every_url_with_every_method(doors, people, caller):
         for method in METHODS:
             denied = refusals()
             status = client(method, path_to(route, NOBODY), {} if method in {"POST", "PUT", "PATCH"} else None).status
-            who = methods.get("GET" if method == "HEAD" else method)
+            who = methods.get(method)
             where = f"{method} {route} as {caller}: {status}"
             if caller == "anonymous":
                 assert status == 401, where
@@ -154,6 +157,18 @@ def test_every_rpc(doors, people, caller):
             assert reasons, where
             assert refusals() == denied + 1, where
     assert fingerprint() == before
+
+
+@pytest.mark.parametrize("caller", ["anonymous", "viewer", "superuser"])
+def test_the_other_methods(doors, people, caller):
+    """HEAD is GET without a body; OPTIONS and TRACE, and what is no method, say nothing."""
+    client = doors.rest(people.get(caller))
+    for route, methods in REST.items():
+        path = path_to(route, NOBODY)
+        head, found = (client(method, path).status for method in ("HEAD", "GET"))
+        assert head == found, route
+        for method in ("OPTIONS", "TRACE", "CONNEKT"):
+            assert client(method, path).status == (401 if caller == "anonymous" else 405), (method, route, methods)
 
 
 def test_a_refusal_says_who_was_refused_what(doors, people):

@@ -14,7 +14,7 @@ from tests.doors.calls import RESET, create, racks
 from tests.doors.statuses import details_of
 from tests.doors.wireclient import FACTS
 from tests.doors.wirestrategies import messages
-from tests.doors.world import fingerprint, rack_message
+from tests.doors.world import fingerprint, make_racks
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 RPCS = sorted(FACTS["methods"])
@@ -31,7 +31,7 @@ IDS = [
 def flow(doors, people):
     """A client who may do everything; one rack and one schedule stand."""
     client = doors.grpc(people["superuser"])
-    client.CreateExpectedRack(rack=rack_message(doors.wire, 1))
+    make_racks(1)
     rpc, fields = create("standing", ("interval", "1h"), RESET, racks(1)).grpc
     client.standing = client.call(rpc, **fields)
     return client

@@ -27,7 +27,7 @@ from tests.doors.awkward import (
 )
 from tests.doors.calls import RESET, create, filled, path_of, racks
 from tests.doors.routes import methods_of, path_to, routes
-from tests.doors.world import fingerprint, rack_id, rack_message
+from tests.doors.world import fingerprint, make_racks, rack_id
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 NAME, CREATE = (
@@ -59,7 +59,7 @@ SOUND = {  # a body that each path takes, to be made unsound
 @pytest.fixture
 def rest(doors, people):
     """A client who may do everything; one rack and one schedule stand."""
-    doors.grpc(people["superuser"]).CreateExpectedRack(rack=rack_message(doors.wire, 1))
+    make_racks(1)
     client = doors.rest(people["superuser"])
     client.ok("POST", "schedules/", create(NAME, ("interval", "1h"), RESET, racks(1)).rest[2])
     return client

@@ -16,7 +16,7 @@ from django.db import connection
 from inventory.models import NVLDomain
 from tests.doors import calls
 from tests.doors.normal import Times, differences, dump
-from tests.doors.world import rack_id, rack_message, truncate
+from tests.doors.world import make_racks, rack_id, truncate
 from tests.faults.harness import database_clock
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -28,9 +28,7 @@ MADE = "2026-01-01T00:00:00Z"
 def start(doors, people):
     """Emptied tables with the same racks, two of them in a domain, and the same clock readings in them."""
     truncate()
-    client = doors.grpc(people["superuser"])
-    for number in range(1, RACKS + 1):
-        client.CreateExpectedRack(rack=rack_message(doors.wire, number))
+    make_racks(*range(1, RACKS + 1))
     NVLDomain.objects.create(id=DOMAIN, name="domain", created_at=MADE)
     with connection.cursor() as cursor:
         cursor.execute("UPDATE rack SET created_at = %s, updated_at = %s", [MADE, MADE])

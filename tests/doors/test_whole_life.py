@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.doors.statuses import refused
-from tests.doors.world import COMPUTE, SWITCH, import_example, rack_id, rack_message
+from tests.doors.world import COMPUTE, SWITCH, import_example, make_racks, rack_id
 from tests.faults.harness import database_clock
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -94,7 +94,7 @@ def test_every_id_spelling_finds_it(flow):
 
 def test_listed_with_rack_filter_and_paging(flow):
     """F-134, F-135: filters, then the total, then the page, oldest first; without a page everything."""
-    flow.CreateExpectedRack(rack=rack_message(flow.wire, 1))
+    make_racks(1)
     for number in range(3):
         create(flow, f"r01-{number}", ("INTERVAL", "1h"), racks({"name": "r01"}))
         create(flow, f"rack-1-{number}", ("INTERVAL", "1h"), racks({"name": "rack-1"}))
@@ -213,7 +213,7 @@ def test_deleted_is_gone_and_its_tasks_stay(flow):
 
 def test_conflicts_are_every_enabled_schedule_that_shares_a_rack(flow):
     """F-164, F-264, D-21: oldest first, each once; paused ones and the excluded one left out."""
-    flow.CreateExpectedRack(rack=rack_message(flow.wire, 1))
+    make_racks(1)
     first = create(flow, "first", ("INTERVAL", "1h"), racks({"name": "r01"}, {"name": "rack-1"}))
     create(flow, "elsewhere", ("INTERVAL", "1h"), racks({"name": "rack-1"}))
     paused = create(flow, "paused", ("INTERVAL", "1h"), racks({"name": "r01"}))
@@ -227,7 +227,7 @@ def test_conflicts_are_every_enabled_schedule_that_shares_a_rack(flow):
     assert conflicts(racks({"name": "r01"})) == ["first", "last"]
     assert conflicts(racks({"name": "r01"}, {"name": "rack-1"})) == ["first", "elsewhere", "last"]
     assert conflicts(racks({"name": "r01"}), exclude_schedule_id=first.id) == ["last"]
-    flow.CreateExpectedRack(rack=rack_message(flow.wire, 2))
+    make_racks(2)
     assert conflicts(racks({"name": "rack-2"})) == []
     with refused("NOT_FOUND") as it:
         conflicts(racks({"name": "r99"}))

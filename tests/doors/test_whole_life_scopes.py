@@ -7,7 +7,7 @@ import pytest
 
 from tests.doors.statuses import refusals_of, refused
 from tests.doors.test_whole_life import R01, create, external, flow, near, racks
-from tests.doors.world import COMPUTE, component_id, rack_id, rack_message
+from tests.doors.world import COMPUTE, component_id, make_racks, rack_id
 from tests.faults.harness import database_clock
 
 __all__ = ["flow"]
@@ -19,8 +19,7 @@ PENDING, TERMINATED, WAITING = 1, 5, 6
 @pytest.fixture
 def rows(flow):
     """Three racks, besides the example's."""
-    for number in (1, 2, 3):
-        flow.CreateExpectedRack(rack=rack_message(flow.wire, number))
+    make_racks(1, 2, 3)
     return flow
 
 

@@ -9,7 +9,10 @@ from typing import Any
 from django.core.management import call_command
 from django.db import connection
 
-from tests.doors.wireclient import Wire
+from flowsched import clock
+from flowsched.actor import SYSTEM
+from inventory.document import parse
+from inventory.services import racks_import
 from tests.faults.harness import ROOT
 
 EXAMPLE = json.loads((ROOT / "inventory" / "data" / "rack-example.json").read_text())
@@ -46,32 +49,33 @@ def component_id(rack: int, number: int) -> str:
     return f"cccccccc-0000-4000-8{rack:03d}-{number:012d}"
 
 
-KINDS = ("COMPUTE", "COMPUTE", "NVSWITCH", "POWERSHELF")
+KINDS = ("compute", "compute", "nvswitch", "powershelf")
 
 
-def rack_message(wire: Wire, number: int) -> Any:
-    """A rack of four components, for CreateExpectedRack."""
-    info = {
-        "id": wire.id(rack_id(number)),
-        "name": f"rack-{number}",
-        "manufacturer": "M",
-        "serial_number": f"S{number}",
-    }
+def rack_document(number: int) -> dict[str, Any]:
+    """A rack of four components with external ids, as in a file of racks."""
+    info = {"id": rack_id(number), "name": f"rack-{number}", "manufacturer": "M", "serial_number": f"S{number}"}
     components = [
         {
-            "type": wire.number(f"COMPONENT_TYPE_{kind}"),
+            "type": kind,
             "info": {
-                "id": wire.id(component_id(number, index)),
+                "id": component_id(number, index),
                 "name": f"part-{number}-{index}",
                 "manufacturer": "M",
                 "serial_number": f"S{number}-{index}",
             },
             "component_id": f"ext-{number}-{index}",
-            "rack_id": wire.id(rack_id(number)),
         }
         for index, kind in enumerate(KINDS)
     ]
-    return wire.Rack(info=info, components=components)
+    return {"info": info, "components": components}
+
+
+def make_racks(*numbers: int) -> None:
+    """Racks `rack-N` of known ids."""
+    data = json.dumps([rack_document(number) for number in numbers]).encode()
+    document = parse(data, source="racks.json", max_components=len(KINDS))
+    racks_import(document=document, by=SYSTEM, now=clock.now())
 
 
 def truncate() -> None:
