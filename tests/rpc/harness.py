@@ -57,7 +57,9 @@ class Client:
         self.token = token
         self.trailing: dict[str, Any] = {}
 
-    def start(self, name: str, request: Any = None, *, metadata: tuple = (), timeout: float | None = PATIENCE, raw=None):
+    def start(
+        self, name: str, request: Any = None, *, metadata: tuple = (), timeout: float | None = PATIENCE, raw=None
+    ):
         """The call under way."""
         described = SERVICE.methods_by_name.get(name)
         answer = described.output_type._concrete_class.FromString if described else None
