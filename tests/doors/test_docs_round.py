@@ -27,8 +27,9 @@ def masked(text):
     return [" ".join(VARIES.sub("*", line).split()) for line in text.splitlines() if line.strip()]
 
 
-def test_the_round_runs_as_written_and_prints_what_it_says(doors):
+def test_the_round_runs_as_written_and_prints_what_it_says(doors, settings, tmp_path):
     """Each block of commands succeeds in one shell; where the document shows an output, it is that one."""
+    settings.FLOWSCHED_SIMULATED = tmp_path / "simulated.json"
     call_command("demo", "--first-start", stdout=StringIO(), stderr=StringIO())
     blocks = BLOCK.findall((ROOT / "docs" / "doors.md").read_text())
     commands = [text for kind, text in blocks if kind == "sh"]
