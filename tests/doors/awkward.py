@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from typing import Any
 
 from hypothesis import HealthCheck, settings
@@ -111,6 +112,12 @@ values = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(texts, inner, max_size=4)),
     max_leaves=8,
 )
+
+
+def sound_name(text: str) -> bool:
+    """D-30: 1 to 255 characters, no control characters, no blanks around it."""
+    controls = any(unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"} for character in text)
+    return 0 < len(text) <= 255 and text == text.strip() and not controls
 
 
 @st.composite

@@ -18,8 +18,8 @@ from tests.faults.harness import ROOT
 EXAMPLE = json.loads((ROOT / "inventory" / "data" / "rack-example.json").read_text())
 COMPUTE = "ext-C9000001000000000001Y0FA"  # external id of the example's first compute tray
 SWITCH = "ext-MT9901000001"  # and of its first NVLink switch
-# Rows that a refused call may leave: who was refused what, when a token was used, which keys were seen.
-BESIDES = {"audit_entry", "access_token", "idempotency_key", "django_session"}
+# Not a call's doing, or what a refused one may leave: who was refused what, when a token was used, keys, heartbeats.
+BESIDES = {"audit_entry", "access_token", "idempotency_key", "process"}
 OURS = (
     "task_schedule", "task_schedule_scope", "firing", "firing_scope", "task", "run", "rack", "component", "bmc",
     "nvl_domain", "audit_entry", "hold", "idempotency_key", "procrastinate_jobs",
