@@ -52,8 +52,9 @@ SOUND = {  # a body that each path takes, to be made unsound
     ("POST", "racks/"): {"info": {"id": rack_id(9), "name": "r9", **INFO}, "components": [PART]},
     ("POST", "components/"): PART | {"rack_id": rack_id(1)},
     ("POST", "nvl-domains/"): {"id": rack_id(8), "name": "d"},
-    ("POST", f"nvl-domains/{rack_id(404)}/attach/"): {"racks": [{"name": "rack-1"}]},
-    ("POST", "nvl-domains/detach/"): {"racks": [{"name": "rack-1"}]},
+    ("POST", f"nvl-domains/{rack_id(404)}/attach/"): {"racks": ["rack-1"]},
+    ("POST", f"nvl-domains/{rack_id(404)}/detach/"): {"racks": ["rack-1"]},
+    ("POST", "schedules/preview/"): {"spec": CREATE["spec"]},
 }
 
 

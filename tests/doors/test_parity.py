@@ -14,7 +14,7 @@ import pytest
 from django.db import connection
 
 from inventory.models import NVLDomain
-from tests.doors import calls
+from tests.doors import calls, stock
 from tests.doors.normal import Times, differences, dump
 from tests.doors.world import make_racks, rack_id, truncate
 from tests.faults.harness import database_clock
@@ -22,6 +22,13 @@ from tests.faults.harness import database_clock
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 RACKS = 5
 DOMAIN = uuid.UUID("dddddddd-0000-4000-8000-000000000001")
+TABLES = {
+    "schedules": calls.SCHEDULES,
+    "scopes": calls.SCOPES,
+    "firing": calls.FIRING,
+    "direct": calls.DIRECT,
+    "inventory": stock.INVENTORY,
+}
 MADE = "2026-01-01T00:00:00Z"
 
 
@@ -73,10 +80,10 @@ def through_grpc(doors, people):
     return make
 
 
-@pytest.mark.parametrize("table", ["SCHEDULES", "SCOPES", "FIRING", "DIRECT", "INVENTORY"])
+@pytest.mark.parametrize("table", TABLES)
 def test_the_same_call_leaves_the_same_rows(doors, people, table):
     """Both doors, call by call: schedules, scopes, firings, tasks, jobs, racks, and who did what."""
-    rows = getattr(calls, table)
+    rows = TABLES[table]
     start(doors, people)
     rest = drive(through_rest(doors, people), rows)
     start(doors, people)
