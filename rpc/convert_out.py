@@ -1,6 +1,6 @@
 """Rows as messages of the wire (F-47, F-62, F-73, F-113…F-119).
 
-Pure, and never fails for what is stored: one row that cannot be read must not empty a list (F-316). It is shown as far
+Looks nothing up, and never fails for what is stored: one row that cannot be read must not empty a list (F-316). It is shown as far
 as it can be, and never as something wider than it is.
 """
 

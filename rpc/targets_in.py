@@ -1,6 +1,6 @@
 """OperationTargetSpec as the inventory's targets (F-33…F-41, F-196…F-203).
 
-Pure: the shape of every target is checked before any is looked up. One of sound shape that does not exist is for
+Looks nothing up: the shape of every target is checked before any is. One of sound shape that does not exist is for
 `inventory.selectors.targets_resolve`.
 """
 
