@@ -62,7 +62,7 @@ def test_a_token_makes_a_caller(client, recorder):
     assert Token.objects.get().last_used_at is not None
 
 
-@pytest.mark.parametrize("given", ["", " ", "a b", "x" * 65, "a\tb", "<b>"])
+@pytest.mark.parametrize("given", ["", " ", "a b", "x" * 65, "<b>"])
 def test_an_id_that_is_none_is_replaced_by_one_of_ours(client, given):
     client.token = make_token("viewer")
     client.call("GetTaskSchedule", REQUEST, metadata=(("x-request-id", given),))
