@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import logging
 import time
+from typing import Final
+
+LINE: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class OneLine(logging.Formatter):

@@ -13,6 +13,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 
 from flowsched.environment import Environment
+from flowsched.logs import LINE
 from flowsched.postgres import location
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -128,10 +129,9 @@ SPECTACULAR_SETTINGS = {
     "SERVERS": [{"url": "/"}],
     "SCHEMA_PATH_PREFIX": "/api/v1/",
     "COMPONENT_SPLIT_REQUEST": True,
-    "ENUM_NAME_OVERRIDES": {"TaskStatus": "tasks.states.TaskStatus", "RunState": "tasks.states.RunState"},
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
+        "drf_spectacular.hooks.postprocess_schema_enum_id_removal",  # words stay where they are read, none gets a name
         "flowsched.rest.schema.shared_parts",
     ],
     "SWAGGER_UI_DIST": "SIDECAR",  # the page works where nothing but this server is within reach
@@ -143,9 +143,7 @@ OUR_LOGGERS = ("flowsched", "audit", "access", "inventory", "tasks", "schedules"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {
-        "line": {"()": "flowsched.logs.OneLine", "format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}
-    },
+    "formatters": {"line": {"()": "flowsched.logs.OneLine", "format": LINE}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     # The worker's connection pool repeats at every attempt what the worker says once.
@@ -161,6 +159,13 @@ STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"
 WHITENOISE_AUTOREFRESH = WHITENOISE_USE_FINDERS = not PRODUCTION
 WHITENOISE_ALLOW_ALL_ORIGINS = False
+
+# The web doors -------------------------------------------------------------------------------------------------
+FLOWSCHED_WEB_BIND = env.str("FLOWSCHED_WEB_BIND", default="127.0.0.1:8000")
+FLOWSCHED_WEB_WORKERS = env.int("FLOWSCHED_WEB_WORKERS", default=2)
+FLOWSCHED_WEB_THREADS = env.int("FLOWSCHED_WEB_THREADS", default=4)
+FLOWSCHED_WEB_ACCESS_LOG = env.bool("FLOWSCHED_WEB_ACCESS_LOG")
+FLOWSCHED_WEB_TRUSTED_PROXIES = env.list("FLOWSCHED_WEB_TRUSTED_PROXIES", default=["127.0.0.1", "::1"])
 
 # These bound what one stuck session can do to the others: a row lock is not waited for longer than this, a statement
 # does not run longer, and a process that stalls inside a transaction loses its locks. `migrate` lifts the last two.

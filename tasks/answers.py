@@ -34,7 +34,7 @@ class TaskOut(serializers.Serializer[Any]):
     schedule_name = serializers.CharField()
     component_ids = serializers.SerializerMethodField(help_text="What it acts on.")
     description = serializers.CharField()
-    status = serializers.ChoiceField(choices=[(one.value, one.name) for one in TaskStatus])
+    status = serializers.ChoiceField(choices=list(TaskStatus))
     message = serializers.CharField()
     executor_type = serializers.CharField(help_text="What carries it out; `simulated` touches no hardware.")
     execution_id = serializers.UUIDField(source="run_id", allow_null=True, help_text="Its newest run.")
@@ -78,7 +78,7 @@ class RunOut(serializers.Serializer[Any]):
     """One execution of a task."""
 
     id = serializers.UUIDField()
-    state = serializers.ChoiceField(choices=[(one.value, one.name) for one in RunState])
+    state = serializers.ChoiceField(choices=list(RunState))
     executor = serializers.CharField()
     attempt = serializers.IntegerField(help_text="The one it is at, from 1.")
     attempts = AttemptOut(many=True, help_text="Those that have ended.")

@@ -33,7 +33,7 @@ from flowsched.rest.filtering import (
     words_schema,
 )
 from flowsched.rest.paging import only
-from inventory.identifiers import MAX_NAME, check_name, check_text, parse_uuid
+from inventory.identifiers import MAX_NAME, check_name, parse_uuid
 from inventory.rest import ID_SCHEMA, TargetSpecIn
 from inventory.selectors import targets_resolve
 from tasks.answers import SubmittedOut, TaskDetailOut, TaskListOut, TaskOut, task_out
@@ -67,7 +67,7 @@ class TaskFilters(FilterSet):  # type: ignore[misc]  # django-filter has no type
     rack_id = Read(parse_uuid, schema=ID_SCHEMA, help_text="Also of a rack that was removed.")
     rack = Read(check_name, schema=NAME, method="of_rack", help_text="The rack's name; 404 if no rack ever had it.")
     schedule_id = Read(parse_uuid, schema=ID_SCHEMA, help_text="Also of a schedule that was deleted.")
-    schedule = Read(check_text, schema=NAME, field_name="schedule_name", help_text="The schedule's name at that time.")
+    schedule = Read(check_name, schema=NAME, field_name="schedule_name", help_text="The schedule's name at that time.")
     component_id = Read(parse_uuid, schema=ID_SCHEMA, method="of_component")
     type = Read(one_of(list(OperationType)), schema={"type": "string", "enum": list(OperationType)})
     code = Read(one_of(_CODES), schema={"type": "string", "enum": _CODES}, help_text="The operation as stored.")
