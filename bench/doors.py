@@ -1,6 +1,6 @@
 """What the doors bear: `bin/bench doors`.
 
-Requests a second and latencies of REST list and create under gunicorn as it is deployed, and of gRPC get and create
+Requests a second and latencies of REST list and create under serve_web as it is deployed, and of gRPC get and create
 under serve_grpc, beside a DRF view and a grpcio method that do nothing (bench/bare_doors.py), under the same workers
 and threads, in the same rounds. The load is a process of its own (bench/load.py) with as many connections as a worker
 has threads, twice. Every call is made by a caller with a token: looking it up is part of the price.
@@ -23,8 +23,7 @@ from typing import Any
 
 from bench import store
 
-WORKERS, THREADS = 2, 4  # as docs/operations.md says
-GRPC_THREADS = 10  # FLOWSCHED_GRPC_THREADS unless set
+WORKERS, THREADS, GRPC_THREADS = 2, 4, 10  # what the product's servers have unless told otherwise
 SCHEDULES = 1_000
 
 
@@ -62,6 +61,7 @@ def process(*words: str, port: int, **environment: str) -> Iterator[None]:
 
 
 def gunicorn(application: str, port: int) -> list[str]:
+    """The peer's server, as flowsched/web.py sets up ours."""
     return [
         "-m", "gunicorn", application, "--bind", f"127.0.0.1:{port}", "--workers", str(WORKERS), "--threads",
         str(THREADS), "--log-level", "warning",
@@ -143,7 +143,7 @@ def main() -> None:
             "DJANGO_SETTINGS_MODULE": "flowsched.settings",
         }
         start = servers.enter_context
-        start(process(*gunicorn("flowsched.wsgi", rest), port=rest, **theirs))
+        start(process("manage.py", "serve_web", "--bind", f"127.0.0.1:{rest}", port=rest, **theirs))
         start(process(*gunicorn("bench.bare_doors:application", bare), port=bare))
         start(process("manage.py", "serve_grpc", "--bind", f"127.0.0.1:{flow}", port=flow, **theirs))
         start(process("-m", "bench.bare_doors", f"127.0.0.1:{echo}", str(GRPC_THREADS), port=echo))

@@ -1,4 +1,4 @@
-"""The two doors as they are deployed: gunicorn and serve_grpc, each a process, on the test's own database."""
+"""The two doors as they are deployed: serve_web and serve_grpc, each a process, on the test's own database."""
 
 from __future__ import annotations
 
@@ -37,16 +37,15 @@ class Doors:
             FLOWSCHED_LOCK_TIMEOUT=LOCK_TIMEOUT,
             FLOWSCHED_MAX_WAITING_PER_RACK=WAITING_PER_RACK,
             FLOWSCHED_API_REQUESTS_PER_MINUTE=UNLIMITED,
+            FLOWSCHED_WEB_WORKERS="1",
             DJANGO_SETTINGS_MODULE="flowsched.settings",
         )
         return env | {"DATABASE_URL": f"{env['DATABASE_URL']}&application_name={DOORS}"}
 
     def start(self) -> None:
         """Start both and wait until they answer."""
-        http = f"127.0.0.1:{self.rest_port}"
-        gunicorn = [sys.executable, "-m", "gunicorn", "flowsched.wsgi", "--bind", http, "--threads", "4"]
-        serve = [sys.executable, "manage.py", "serve_grpc", "--bind", f"127.0.0.1:{self.grpc_port}"]
-        for words in (gunicorn, serve):
+        for command, port in (("serve_web", self.rest_port), ("serve_grpc", self.grpc_port)):
+            words = [sys.executable, "manage.py", command, "--bind", f"127.0.0.1:{port}"]
             with self.log.open("ab") as log:
                 process = subprocess.Popen(
                     words, env=self.environment(), cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log,
