@@ -14,6 +14,7 @@ from flowsched.actor import SYSTEM
 from flowsched.wsgi import application
 from tests.doors.restclient import Rest
 from tests.doors.servers import Doors
+from tests.doors.world import truncate
 
 ROLES = ("viewer", "operator", "planner", "inventory")
 
@@ -31,7 +32,19 @@ def open_doors(django_db_setup, django_db_blocker, tmp_path_factory):
 
 
 @pytest.fixture
-def doors(open_doors, transactional_db, request):
+def database(django_db_setup, django_db_blocker):
+    """The test's database, committed to by everybody, and emptied afterwards.
+
+    pytest-django's own way empties it as well, and then makes permissions and content types anew, which takes most of
+    a second; here they stay.
+    """
+    with django_db_blocker.unblock():
+        yield
+        truncate(everything=True)
+
+
+@pytest.fixture
+def doors(open_doors, database, request):
     """Both doors, and what they logged when the test fails. A traceback in the log fails the test that caused it."""
     open_doors.new_lines()
     open_doors.fault_expected = False
@@ -44,7 +57,7 @@ def doors(open_doors, transactional_db, request):
 
 
 @pytest.fixture
-def web(transactional_db):
+def web(database):
     """Clients of a REST door in this process, whose settings and statements a test can get at."""
     clients = []
     with ThreadedWSGIServer(("127.0.0.1", 0), Quiet) as server:
@@ -71,7 +84,7 @@ class Quiet(WSGIRequestHandler):
 
 
 @pytest.fixture
-def people(transactional_db):
+def people(database):
     """Role -> token; `superuser` may do everything."""
     return make_people()
 

@@ -15,7 +15,7 @@ from tests.doors.statuses import details_of
 from tests.doors.wireclient import FACTS
 from tests.doors.world import fingerprint, rack_id
 
-pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.process
 CALLERS = ("anonymous", "viewer", "operator", "planner", "inventory", "superuser")
 KNOWN = frozenset(CALLERS) - {"anonymous"}
 OPEN = frozenset(CALLERS)

@@ -14,7 +14,6 @@ from tests.doors.wireclient import Client, Wire
 from tests.factories import RackFactory
 from tests.rpc.harness import running
 
-pytestmark = pytest.mark.django_db(transaction=True)
 LIST_BUDGET = 4
 TRANSACTION_CONTROL = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE", "ROLLBACK")
 

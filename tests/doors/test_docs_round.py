@@ -12,7 +12,7 @@ from django.core.management import call_command
 
 from tests.faults.harness import ROOT, query
 
-pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.process
 BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What is another each time: ids, times, and how far a worker has come.
 VARIES = re.compile(

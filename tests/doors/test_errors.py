@@ -18,7 +18,7 @@ from tests.doors.statuses import details_of
 from tests.doors.world import fingerprint, make_racks
 from tests.faults.harness import DOORS, query, wait_for
 
-pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.process
 NEVER_SAID = ("SELECT", "UPDATE", "INSERT", "psycopg", "Traceback", "task_schedule", "canary", "django", 'File "')
 
 

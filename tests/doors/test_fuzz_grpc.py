@@ -16,7 +16,7 @@ from tests.doors.wireclient import FACTS
 from tests.doors.wirestrategies import messages
 from tests.doors.world import fingerprint, make_racks
 
-pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.process
 RPCS = sorted(FACTS["methods"])
 NEVER = {grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN, grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED}
 IDS = [

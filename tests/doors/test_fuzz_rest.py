@@ -30,7 +30,7 @@ from tests.doors.calls import RESET, create, filled, path_of, racks
 from tests.doors.routes import methods_of, path_to, routes
 from tests.doors.world import fingerprint, make_racks, rack_id
 
-pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.process
 NAME, CREATE = (
     "standing",
     create("new", ("cron", "0 3 * * *", "Europe/Berlin"), RESET, racks(1), policy="queue").rest[2],

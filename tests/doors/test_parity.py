@@ -19,7 +19,7 @@ from tests.doors.normal import Times, differences, dump
 from tests.doors.world import make_racks, rack_id, truncate
 from tests.faults.harness import database_clock
 
-pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.process
 RACKS = 5
 DOMAIN = uuid.UUID("dddddddd-0000-4000-8000-000000000001")
 TABLES = {

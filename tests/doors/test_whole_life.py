@@ -14,7 +14,7 @@ from tests.doors.statuses import refused
 from tests.doors.world import COMPUTE, SWITCH, import_example, make_racks, rack_id
 from tests.faults.harness import database_clock
 
-pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.process
 R01 = "f3a1c2d4-1001-4000-8000-000000000001"
 TRAYS = ["f3a1c2d4-3001-4000-8000-000000000001", "f3a1c2d4-3001-4000-8000-000000000002"]
 ONCE = "2031-05-06T07:08:09Z"
@@ -143,13 +143,13 @@ def test_changed_by_each_path_of_the_mask(flow):
     assert flow.GetTaskSchedule(id=one.id) == after
 
 
-@pytest.mark.parametrize("path", ["schedule", "name", "*", "", "schedule.id", "schedule.spec.type", "Schedule.Name"])
-def test_other_paths_are_refused_by_name(flow, path):
+def test_other_paths_are_refused_by_name(flow):
     """F-137: one bad path, and nothing of the request is done."""
     one = create(flow, "a", ("INTERVAL", "1h"), racks({"name": "r01"}))
-    with refused("INVALID_ARGUMENT") as it:
-        update(flow, one, ["schedule.name", path], name="b")
-    assert path in it.error.details()
+    for path in ("schedule", "name", "*", "", "schedule.id", "schedule.spec.type", "Schedule.Name"):
+        with refused("INVALID_ARGUMENT") as it:
+            update(flow, one, ["schedule.name", path], name="b")
+        assert f"'{path}'" in it.error.details()
     assert flow.GetTaskSchedule(id=one.id) == one
 
 

@@ -11,7 +11,7 @@ from tests.doors.world import COMPUTE, component_id, make_racks, rack_id
 from tests.faults.harness import database_clock
 
 __all__ = ["flow"]
-pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.process
 COMPUTES, SWITCHES, SHELVES = 1, 2, 3
 PENDING, TERMINATED, WAITING = 1, 5, 6
 

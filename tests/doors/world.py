@@ -20,6 +20,7 @@ COMPUTE = "ext-C9000001000000000001Y0FA"  # external id of the example's first c
 SWITCH = "ext-MT9901000001"  # and of its first NVLink switch
 # Not a call's doing, or what a refused one may leave: who was refused what, when a token was used, keys, heartbeats.
 BESIDES = {"audit_entry", "access_token", "idempotency_key", "process"}
+KEPT = {"django_content_type", "auth_permission"}  # made by migrations
 OURS = (
     "task_schedule", "task_schedule_scope", "firing", "firing_scope", "task", "run", "rack", "component", "bmc",
     "nvl_domain", "audit_entry", "hold", "idempotency_key", "procrastinate_jobs",
@@ -78,10 +79,11 @@ def make_racks(*numbers: int) -> None:
     racks_import(document=document, by=SYSTEM, now=clock.now())
 
 
-def truncate() -> None:
-    """Empty our tables and start their counters anew; users and tokens stay."""
+def truncate(*, everything: bool = False) -> None:
+    """Empty our tables and start their counters anew; users and tokens stay, unless it is `everything`."""
+    emptied = [table for table in tables() if table not in KEPT] if everything else OURS
     with connection.cursor() as cursor:
-        cursor.execute(f"TRUNCATE {', '.join(OURS)} RESTART IDENTITY CASCADE")
+        cursor.execute(f"TRUNCATE {', '.join(emptied)} RESTART IDENTITY CASCADE")
 
 
 def tables() -> list[str]:
