@@ -1,7 +1,7 @@
 """Rows as messages of the wire (F-47, F-62, F-73, F-113…F-119).
 
-Looks nothing up, and never fails for what is stored: one row that cannot be read must not empty a list (F-316). It is shown as far
-as it can be, and never as something wider than it is.
+Looks nothing up, and never fails for what is stored: one row that cannot be read must not empty a list (F-316). It is
+shown as far as it can be, and never as something wider than it is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ScheduleConfig and update masks as what the schedules' services take (F-60, F-61, F-124, F-137…F-143, D-12).
 
-Looks nothing up. A mask names four paths, exactly; anything else is refused, so that a misspelt path is not a change that
-silently never happened.
+Looks nothing up. A mask names four paths, exactly; anything else is refused, so that a misspelt path is not a change
+that silently never happened.
 """
 
 from __future__ import annotations
