@@ -121,9 +121,9 @@ class Environment:
         """A path as above, of a file that need not be named."""
         return REPOSITORY / Path(self.str(name)).expanduser() if name in self else None
 
-    def pairs(self, name: Text) -> dict[Text, str]:
+    def pairs(self, name: Text) -> dict[Text, Text]:
         """`this=that` pairs divided by commas; `this` may hold more equal signs."""
-        found: dict[Text, str] = {}
+        found: dict[Text, Text] = {}
         for word in self.list(name):
             this, equals, that = (part.strip() for part in word.rpartition("="))
             if not (equals and this and that) or this in found:

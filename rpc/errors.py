@@ -8,7 +8,7 @@ stays below that, and what does not fit is left out.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import grpc
@@ -18,14 +18,15 @@ from google.rpc.error_details_pb2 import BadRequest, ErrorInfo
 from google.rpc.status_pb2 import Status
 
 from flowsched.errors import FlowschedError, InvalidInput
+from rpc.refusals import DOMAIN, refusal_infos
 
 logger = logging.getLogger(__name__)
 
-DOMAIN: Final = "flowsched"
 DETAILS_KEY: Final = "grpc-status-details-bin"  # where grpcio-status and every other client library looks for them
-MAX_MESSAGE: Final = 900  # bytes of UTF-8; sent twice, once percent-encoded, which triples what is not ASCII
-MAX_DETAILS: Final = 2400  # bytes; base64 on the wire adds a third
+TRAILER: Final = 7_600  # bytes for message and details; the rest of the 8 KiB is for keys and the request id
+MAX_MESSAGE: Final = 900  # bytes of UTF-8
 MAX_FIELD: Final = 300  # bytes of the text about one field
+_FRAME: Final = 4  # bytes that a detail takes in its Status beside its own
 
 # kind -> status; design.md's table of errors. The last two have no door here, since no call carries a version or a key.
 STATUSES: Final[Mapping[str, grpc.StatusCode]] = {
@@ -45,23 +46,20 @@ STATUSES: Final[Mapping[str, grpc.StatusCode]] = {
 }
 
 
-def status_of(
-    error: Exception,
-    *,
-    request_id: str,
-    statuses: Mapping[str, grpc.StatusCode] | None = None,
-    details: Iterable[Message] = (),
-) -> Status:
+def status_of(error: Exception, *, request_id: str, statuses: Mapping[str, grpc.StatusCode] | None = None) -> Status:
     """The status that `error` is. Whatever is not of our tree is logged here, and its text stays here.
 
-    `statuses` says which reasons have another code than their kind (`Method.statuses`); `details` come first.
+    `statuses` says which reasons have another code than their kind (`Method.statuses`).
     """
     if not isinstance(error, FlowschedError):
         logger.error("request %s failed", request_id, exc_info=error)
         message = f"This is a fault of flowsched. Its log says more under the request id {request_id}."
         return _status(grpc.StatusCode.INTERNAL, message, [_info("INTERNAL", {"request_id": request_id})])
     code = (statuses or {}).get(error.reason) or STATUSES[error.kind]
-    return _status(code, error.message, [*details, *_details(error)])
+    status = _status(code, error.message, _details(error))
+    room = _room(status.message) - sum(detail.ByteSize() + _FRAME for detail in status.details)
+    status.details.extend(_packed(info) for info in refusal_infos(error.refusals, room=room))
+    return status
 
 
 def cut(text: str, limit: int) -> str:
@@ -84,10 +82,11 @@ def _details(error: FlowschedError) -> list[Message]:
 
 
 def _bad_request(fields: Mapping[str, str]) -> BadRequest:
+    """As many violations as leave room for a reason beside them."""
     bad = BadRequest()
     for field, text in fields.items():
         violation = BadRequest.FieldViolation(field=cut(field, MAX_FIELD), description=cut(text, MAX_FIELD))
-        if bad.ByteSize() + violation.ByteSize() > MAX_DETAILS // 2:
+        if bad.field_violations and bad.ByteSize() + violation.ByteSize() > TRAILER // 4:
             break
         bad.field_violations.append(violation)
     return bad
@@ -98,14 +97,18 @@ def _info(reason: str, metadata: Mapping[str, str]) -> ErrorInfo:
     return ErrorInfo(reason=cut(reason, MAX_FIELD), domain=DOMAIN, metadata=texts)
 
 
-def _status(code: grpc.StatusCode, message: str, details: Iterable[Message]) -> Status:
-    status = Status(code=code.value[0], message=cut(message, MAX_MESSAGE))
-    left = MAX_DETAILS
-    for detail in details:
-        packed = AnyMessage()
-        packed.Pack(detail)
-        left -= packed.ByteSize()
-        if left < 0:
-            break
-        status.details.append(packed)
-    return status
+def _status(code: grpc.StatusCode, message: str, details: Sequence[Message]) -> Status:
+    return Status(code=code.value[0], message=cut(message, MAX_MESSAGE), details=[_packed(one) for one in details])
+
+
+def _room(message: str) -> int:
+    """The bytes that details may take beside `message`, which travels percent-encoded and once more among them."""
+    data = message.encode()
+    encoded = sum(1 if 0x20 <= byte < 0x7F and byte != ord("%") else 3 for byte in data)  # noqa: PLR2004  ASCII
+    return (TRAILER - encoded) * 3 // 4 - len(data)  # base64 makes four bytes of three
+
+
+def _packed(detail: Message) -> AnyMessage:
+    packed = AnyMessage()
+    packed.Pack(detail)
+    return packed

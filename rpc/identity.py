@@ -6,7 +6,7 @@ A token wins where both are given. It says which user or program speaks; the cer
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from access.callers import Caller, by_token, by_username
 from flowsched.errors import Unauthenticated
@@ -19,7 +19,7 @@ _SCHEME: Final = "bearer"
 _SHOWN: Final = 3
 
 
-def caller_of(metadata: Metadata, certificate: Mapping[str, Iterable[bytes]], users: Mapping[str, str]) -> Caller:
+def caller_of(metadata: Metadata, certificate: Mapping[str, Any], users: Mapping[str, str]) -> Caller:
     """The caller that metadata or certificate name. `users` maps alternative names of certificates to user names.
 
     Raises Unauthenticated: nothing shown, a token that is not known, a certificate that stands for nobody.

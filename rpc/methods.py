@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from rpc import inventory, operations, tasks, version
+from rpc import inventory, schedules, scopes, submissions, tasks, version
 from rpc.call import Method
 
-_PARTS: Final = (version.METHODS, tasks.METHODS, operations.METHODS, inventory.METHODS)
+_PARTS: Final = (
+    schedules.METHODS,
+    scopes.METHODS,
+    submissions.METHODS,
+    tasks.METHODS,
+    inventory.METHODS,
+    version.METHODS,
+)
 
 METHODS: Final[Mapping[str, Method]] = {name: method for part in _PARTS for name, method in part.items()}
 

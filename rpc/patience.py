@@ -47,7 +47,7 @@ class Patience:
                 self._waiting.pop(id(context), None)
 
     def messages(self, stream: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
-        """The messages of a call, each in time. Raises grpc.RpcError once the call is cancelled, by us or the client."""
+        """The messages of a call, each in time. Raises grpc.RpcError once the call is cancelled, here or there."""
         while True:
             with self.waiting(context):
                 message = next(stream, None)

@@ -62,7 +62,5 @@ class Presence:
 
     def _beat(self) -> None:
         now = clock.now()
-        if self._id is None or not process_beat(
-            process_id=self._id, now=now, state=self._state, detail=self._detail
-        ):
+        if self._id is None or not process_beat(process_id=self._id, now=now, state=self._state, detail=self._detail):
             self._id = process_register(kind=KIND, now=now, detail=self._detail)

@@ -10,6 +10,7 @@ import ipaddress
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -70,9 +71,7 @@ class Config:
             deadline=settings.FLOWSCHED_GRPC_DEADLINE.total_seconds(),
             users=settings.FLOWSCHED_GRPC_USERS,
             reflection=settings.FLOWSCHED_GRPC_REFLECTION,
-            tls=Files(
-                settings.FLOWSCHED_GRPC_CERT, settings.FLOWSCHED_GRPC_KEY, settings.FLOWSCHED_GRPC_CLIENT_CA
-            ),
+            tls=Files(settings.FLOWSCHED_GRPC_CERT, settings.FLOWSCHED_GRPC_KEY, settings.FLOWSCHED_GRPC_CLIENT_CA),
         )
 
 
@@ -112,14 +111,21 @@ class Server:
             )
         try:
             port = (
-                self._server.add_secure_port(address, tls) if tls is not None else self._server.add_insecure_port(address)
+                self._server.add_secure_port(address, tls)
+                if tls is not None
+                else self._server.add_insecure_port(address)
             )
         except RuntimeError as error:
             raise PreconditionFailed(
-                f"cannot listen on {address}: it is taken, or not an address of this machine; choose another with --bind",
+                f"cannot listen on {address}: it is taken, or none of this machine's; choose another with --bind",
                 reason="ADDRESS",
             ) from error
         return address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}"
+
+    def _add_port(self, address: str, tls: grpc.ServerCredentials | None) -> int:
+        if tls is None:
+            return self._server.add_insecure_port(address)
+        return self._server.add_secure_port(address, tls)
 
     def start(self) -> None:
         """Take calls."""
@@ -163,10 +169,8 @@ def _close_connections(pool: ThreadPoolExecutor, threads: int) -> None:
 
     def close() -> None:
         connections.close_all()
-        try:
+        with suppress(threading.BrokenBarrierError):
             together.wait(1)
-        except threading.BrokenBarrierError:
-            pass
 
     for future in [pool.submit(close) for _ in range(threads)]:
         future.result()

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import grpc
 from django.db import close_old_connections
@@ -96,7 +96,7 @@ class Flow(grpc.GenericRpcHandler):
             context.set_trailing_metadata(trailing)
             return answer
         context.set_trailing_metadata((*trailing, (DETAILS_KEY, answer.SerializeToString())))
-        context.abort(_CODES[answer.code], answer.message)
+        return _abort(context, _CODES[answer.code], answer.message)
 
     def _answer(self, call: _Incoming) -> bytes | Status:
         """The answer's bytes, or why there is none."""
@@ -127,7 +127,12 @@ class Flow(grpc.GenericRpcHandler):
 
 def _unimplemented(name: str, _stream: Iterator[bytes], context: grpc.ServicerContext) -> bytes:
     message = f"{cut(name, 100)} is not part of flowsched; server reflection or flow.proto say what is"
-    context.abort(grpc.StatusCode.UNIMPLEMENTED, message)
+    return _abort(context, grpc.StatusCode.UNIMPLEMENTED, message)
+
+
+def _abort(context: grpc.ServicerContext, code: grpc.StatusCode, message: str) -> NoReturn:
+    context.abort(code, message)
+    raise AssertionError  # abort raises; its type does not say so
 
 
 def _request_id(context: grpc.ServicerContext) -> str:

@@ -21,6 +21,18 @@ THREADS: Final = 2  # of each
 _Check: Final = health_pb2.HealthCheckRequest
 
 
+class _Behaviour:
+    """A method with what grpcio looks for on it: the threads that run it, and whether it answers later by callback."""
+
+    def __init__(self, run: Callable[..., Any], pool: ThreadPoolExecutor, *, non_blocking: bool = False) -> None:
+        self._run = run
+        self.experimental_thread_pool = pool
+        self.experimental_non_blocking = non_blocking
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._run(*arguments)
+
+
 class Health:
     """grpc.health.v1.Health: `Check` and `Watch`, for the server as a whole and for each service."""
 
@@ -37,16 +49,13 @@ class Health:
 
     def handler(self) -> grpc.GenericRpcHandler:
         """The service."""
-        check, watch = self._one(self._servicer.Check), self._one(self._servicer.Watch)
-        watch.experimental_non_blocking = True  # type: ignore[attr-defined]  a watcher keeps no thread
-        serialize = {"response_serializer": lambda answer: answer.SerializeToString()}
-        return grpc.method_handlers_generic_handler(
-            health.SERVICE_NAME,
-            {
-                "Check": grpc.stream_unary_rpc_method_handler(check, **serialize),
-                "Watch": grpc.stream_stream_rpc_method_handler(watch, **serialize),
-            },
-        )
+        check = _Behaviour(self._one(self._servicer.Check), self._pool)
+        watch = _Behaviour(self._one(self._servicer.Watch), self._pool, non_blocking=True)  # a watcher keeps no thread
+        methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
+            "Check": grpc.stream_unary_rpc_method_handler(check, response_serializer=_serialized),
+            "Watch": grpc.stream_stream_rpc_method_handler(watch, response_serializer=_serialized),
+        }
+        return grpc.method_handlers_generic_handler(health.SERVICE_NAME, methods)
 
     def _one(self, behaviour: Callable[..., Any]) -> Callable[..., Any]:
         """`behaviour` for the one message of a call, awaited with patience."""
@@ -55,7 +64,7 @@ class Health:
             data = next(self._patience.messages(stream, context), b"")
             return behaviour(_parsed(_Check, data, context), context, *send)
 
-        return _on(self._pool, run)
+        return run
 
 
 def reflection_handler(services: list[str], *, patience: Patience, pool: ThreadPoolExecutor) -> grpc.GenericRpcHandler:
@@ -67,16 +76,15 @@ def reflection_handler(services: list[str], *, patience: Patience, pool: ThreadP
         requests = (_parsed(kind, data, context) for data in patience.messages(stream, context))
         yield from servicer.ServerReflectionInfo(requests, context)
 
-    handler = grpc.stream_stream_rpc_method_handler(
-        _on(pool, info), response_serializer=lambda answer: answer.SerializeToString()
+    handler: grpc.RpcMethodHandler[Any, Any] = grpc.stream_stream_rpc_method_handler(
+        _Behaviour(info, pool), response_serializer=_serialized
     )
     return grpc.method_handlers_generic_handler(reflection.SERVICE_NAME, {"ServerReflectionInfo": handler})
 
 
-def _on(pool: ThreadPoolExecutor, behaviour: Callable[..., Any]) -> Callable[..., Any]:
-    """`behaviour`, to be run by `pool`: where grpcio looks for it."""
-    behaviour.experimental_thread_pool = pool  # type: ignore[attr-defined]
-    return behaviour
+def _serialized(answer: Any) -> bytes:
+    data: bytes = answer.SerializeToString()
+    return data
 
 
 def _parsed(kind: Any, data: bytes, context: grpc.ServicerContext) -> Any:

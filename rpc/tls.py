@@ -13,7 +13,7 @@ from flowsched.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """PEM files: the server's certificate chain, its key, and who signs the certificates of clients; None: not given."""
+    """PEM files: the server's certificate chain, its key, and who signs clients' certificates; None: not given."""
 
     certificate: Path | None = None
     key: Path | None = None

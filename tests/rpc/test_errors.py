@@ -161,4 +161,18 @@ def test_details_never_outgrow_what_a_client_takes(raising, error):
     assert status.details
 
 
+@pytest.mark.parametrize("letter", ["a", "ü"])
+def test_the_racks_that_refused_are_in_the_details(raising, letter):
+    """D-13: as many as fit, and how many did not."""
+    refusals = [Refusal(None, f"{letter}-{n}", "rejected", "rack_busy", f"why {letter * 60}") for n in range(100)]
+    few = raising(errors.PreconditionFailed("no rack", reason="ALL_REFUSED", refusals=refusals[:3]))
+    assert few.reasons == ["ALL_REFUSED", *["RACK_BUSY"] * 3]
+    assert [info.metadata["rack_name"] for info in few.infos[1:]] == [f"{letter}-{n}" for n in range(3)]
+    many = raising(errors.PreconditionFailed(letter * 5000, reason="ALL_REFUSED", refusals=refusals))
+    assert many.reasons[-1] == "MORE_REFUSALS"
+    shown = len(many.infos) - 2
+    assert shown >= 10
+    assert shown + int(many.infos[-1].metadata["count"]) == 100
+
+
 STATUSES_OF = {InvalidInput: Code.INVALID_ARGUMENT, errors.PreconditionFailed: Code.FAILED_PRECONDITION}

@@ -142,13 +142,13 @@ class Idle:
     def __init__(self):
         self.over = threading.Event()
 
-    def open(self, client, name="GetTaskSchedule", service="v1.Flow", token=""):
+    def open(self, client, method="v1.Flow/GetTaskSchedule", token=""):
         def silence():
             self.over.wait(60)
             yield from ()
 
         metadata = (("authorization", f"Bearer {token}"),) if token else ()
-        return client.channel.stream_unary(f"/{service}/{name}").future(silence(), metadata=metadata, timeout=60)
+        return client.channel.stream_unary(f"/{method}").future(silence(), metadata=metadata, timeout=60)
 
 
 @pytest.fixture
@@ -178,20 +178,20 @@ def test_a_known_caller_who_says_nothing_is_cancelled_in_time(token, methods, mo
 
 
 @pytest.mark.parametrize(
-    ("service", "name"),
+    "method",
     [
-        ("grpc.health.v1.Health", "Check"),
-        ("grpc.health.v1.Health", "Watch"),
-        ("grpc.reflection.v1alpha.ServerReflection", "ServerReflectionInfo"),
+        "grpc.health.v1.Health/Check",
+        "grpc.health.v1.Health/Watch",
+        "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
     ],
 )
-def test_the_services_without_identity_hold_none_either(transactional_db, methods, monkeypatch, idle, service, name):
+def test_the_services_without_identity_hold_none_either(transactional_db, methods, monkeypatch, idle, method):
     monkeypatch.setattr(rpc_server, "MESSAGE_WITHIN", 0.5)
     monkeypatch.setattr(rpc_server, "PROBE_WITHIN", 0.5)
     with running(methods) as server, server.client() as client:
-        streams = [idle.open(client, name, service) for _ in range(6)]
+        streams = [idle.open(client, method) for _ in range(6)]
         assert {stream.exception(10).code() for stream in streams} == {Code.CANCELLED}
-        call = client.channel.stream_stream(f"/{service}/{name}")(iter([b"\xff"]), timeout=10)
+        call = client.channel.stream_stream(f"/{method}")(iter([b"\xff"]), timeout=10)
         with pytest.raises(grpc.RpcError) as refused:
             list(call)
         assert refused.value.code() == Code.INVALID_ARGUMENT
