@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 from uuid import UUID
 
-from django.db.models import QuerySet
 from django.urls import path
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from access.views import RestView
+from dispatcher.answers import FiringOut, FiringsOut, PreviewOut, TriggeredOut, firing_out, reach_out, triggered_out
 from dispatcher.filterset import FiringFilter, HistoryFilter
 from dispatcher.firing import trigger
 from dispatcher.models import Firing
-from dispatcher.rest import FiringOut, FiringsOut, PreviewOut, TriggeredOut, firing_out, reach_out, triggered_out
 from dispatcher.selectors import firing_get, firings_all, of_schedule, outcomes_of, reach, schedule_known
-from flowsched.rest.fields import body_of
-from flowsched.rest.filtering import filtered, parameters_of
-from flowsched.rest.paging import only, page, whole
+from flowsched.rest.bodies import nothing
+from flowsched.rest.filtering import listed, parameters
+from flowsched.rest.paging import only, whole
 from inventory.identifiers import parse_uuid
+from schedules.answers import runs_out
 from schedules.api import ID, KEY, MOST_RUNS, RUNS
-from schedules.rest import NothingIn, runs_out
 from schedules.selectors import schedule_get
 from schedules.specs import runs_of
 
@@ -44,17 +43,16 @@ class TriggerView(RestView):
         summary="Fire a schedule now",
         tags=["schedules"],
         parameters=[ID, KEY],
-        request=NothingIn,
+        request=None,
         responses=TriggeredOut,
-        examples=[OpenApiExample("Fire it", {}, request_only=True)],
     )
-    def post(self, request: Request, id: str) -> Response:  # noqa: A002
+    def post(self, request: Request, id: str) -> Response:
         """Submit its operation to every rack, whatever its time, pause and overlap policy.
 
         Racks that refuse are named with their reasons; if all refuse, the call fails and names them too.
         """
         only(request, ())
-        body_of(request, NothingIn)
+        nothing(request)
         schedule_id = parse_uuid(id)
 
         def fire(request_id: UUID | None) -> Response:
@@ -76,7 +74,7 @@ class PreviewView(RestView):
         parameters=[ID, RUNS],
         responses=PreviewOut,
     )
-    def get(self, request: Request, id: str) -> Response:  # noqa: A002
+    def get(self, request: Request, id: str) -> Response:
         """The next runs, or those it would have if it were resumed now, and what each reaches in today's inventory."""
         count = whole(only(request, {"runs"}), "runs", default=10, least=1, most=MOST_RUNS)
         row = schedule_get(parse_uuid(id))
@@ -103,7 +101,7 @@ class FiringsView(RestView):
         operation_id="firings_list",
         summary="List firings",
         tags=["firings"],
-        parameters=parameters_of(FiringFilter),
+        parameters=parameters(FiringFilter),
         responses=FiringsOut,
     )
     def get(self, request: Request) -> Response:
@@ -111,8 +109,7 @@ class FiringsView(RestView):
 
         They are counted up to 100,000: a total of that means at least so many.
         """
-        rows, parameters = filtered(FiringFilter, request, firings_all())
-        return _listed(rows, parameters)
+        return _answer(*listed(request, FiringFilter, firings_all(), most=MOST_COUNTED))
 
 
 class HistoryView(RestView):
@@ -124,17 +121,17 @@ class HistoryView(RestView):
         operation_id="schedules_firings",
         summary="List a schedule's firings",
         tags=["firings"],
-        parameters=[ID, *parameters_of(HistoryFilter)],
+        parameters=[ID, *parameters(HistoryFilter)],
         responses=FiringsOut,
     )
-    def get(self, request: Request, id: str) -> Response:  # noqa: A002
+    def get(self, request: Request, id: str) -> Response:
         """A page of them, newest first, of a schedule that exists or did."""
         schedule_id = parse_uuid(id)
-        rows, parameters = filtered(HistoryFilter, request, of_schedule(firings_all(), schedule_id))
-        answer = _listed(rows, parameters)
-        if not answer.data["total"]:
+        rows = of_schedule(firings_all(), schedule_id)
+        found, about = listed(request, HistoryFilter, rows, most=MOST_COUNTED)
+        if not about["total"]:
             schedule_known(schedule_id)
-        return answer
+        return _answer(found, about)
 
 
 class FiringView(RestView):
@@ -146,15 +143,14 @@ class FiringView(RestView):
         operation_id="firings_retrieve", summary="Show a firing", tags=["firings"], parameters=[_FIRING],
         responses=FiringOut,
     )  # fmt: skip
-    def get(self, request: Request, id: int) -> Response:  # noqa: A002
+    def get(self, request: Request, id: int) -> Response:
         """What became of each of its racks."""
         only(request, ())
         row = firing_get(id)
         return Response(firing_out(row, outcomes_of([row.pk])[row.pk]))
 
 
-def _listed(rows: QuerySet[Firing], parameters: Mapping[str, str]) -> Response:
-    found, about = page(rows, parameters, most=MOST_COUNTED)
+def _answer(found: Sequence[Firing], about: Mapping[str, int]) -> Response:
     most = min(MOST_EMBEDDED, MOST_SHOWN // about["limit"])
     outcomes = outcomes_of([row.pk for row in found], most=most)
     return Response({"firings": [firing_out(row, outcomes[row.pk]) for row in found], **about})

@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django_filters import FilterSet
-from drf_spectacular.types import OpenApiTypes
 
 from dispatcher.models import Firing, FiringScope
 from dispatcher.selectors import of_schedule
-from flowsched.rest.filtering import Value, Word, moment
+from flowsched.rest.filtering import INSTANT, Read, instant, word
 from inventory.identifiers import parse_uuid
+from inventory.rest import ID_SCHEMA
 
 # The columns that hold how many racks had an outcome, once the firing is closed.
 _COUNTED: Final = frozenset(state for state in FiringScope.State.values if state != FiringScope.State.PENDING)
 
 
-def _words(values: list[Any]) -> dict[str, str]:
-    return {str(value): str(value) for value in values}
-
-
 class HistoryFilter(FilterSet):  # type: ignore[misc]  # django-filter has no types
     """Filters of one schedule's firings; several of them narrow together."""
 
-    cause = Word(_words(Firing.Cause.values), "cause", about="By time, or by a person.")
-    state = Word(_words(Firing.State.values), "state", about="open until every rack has its outcome.")
-    rack_id = Value(reader=parse_uuid, schema=OpenApiTypes.UUID, about="Those that reached this rack.", method="on")
-    outcome = Word(
-        _words(FiringScope.State.values),
-        about="Those in which a rack, or the one of rack_id, had this outcome.",
+    cause = word(Firing.Cause.values, help_text="By time, or by a person.")
+    state = word(Firing.State.values, help_text="open until every rack has its outcome.")
+    rack_id = Read(parse_uuid, schema=ID_SCHEMA, method="on", help_text="Those that reached this rack.")
+    outcome = word(
+        FiringScope.State.values,
+        help_text="Those in which a rack, or the one of rack_id, had it.",
         method="with_outcome",
     )
-    fired_after = Value(
-        "fired_at", "gte", reader=moment, schema=OpenApiTypes.DATETIME, about="Fired at this instant or later."
-    )
-    fired_before = Value(
-        "fired_at", "lt", reader=moment, schema=OpenApiTypes.DATETIME, about="Fired before this instant."
-    )
+    fired_after = Read(instant, schema=INSTANT, field_name="fired_at", lookup_expr="gte", help_text="Inclusive.")
+    fired_before = Read(instant, schema=INSTANT, field_name="fired_at", lookup_expr="lt", help_text="Exclusive.")
 
     def on(self, rows: QuerySet[Firing], _name: str, rack_id: UUID) -> QuerySet[Firing]:
         """Those that reached a rack."""
@@ -59,9 +51,7 @@ class HistoryFilter(FilterSet):  # type: ignore[misc]  # django-filter has no ty
 class FiringFilter(HistoryFilter):
     """Filters of all firings."""
 
-    schedule_id = Value(
-        reader=parse_uuid, schema=OpenApiTypes.UUID, about="Those of this schedule, deleted or not.", method="of"
-    )
+    schedule_id = Read(parse_uuid, schema=ID_SCHEMA, method="of", help_text="Those of it, also if it was deleted.")
 
     def of(self, rows: QuerySet[Firing], _name: str, schedule_id: UUID) -> QuerySet[Firing]:
         """Those of a schedule."""

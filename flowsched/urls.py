@@ -7,9 +7,9 @@ from access import api as access_api
 from dispatcher import api as dispatcher_api
 from flowsched.rest.missing import MissingView
 from flowsched.rest.pages import DocsView, SchemaView
+from inventory import api as inventory_api
 from schedules import api as schedules_api
 from scopes import api as scopes_api
-from inventory import api as inventory_api
 from tasks import api as tasks_api
 
 urlpatterns: list[URLPattern | URLResolver] = [

@@ -13,25 +13,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from access.views import IDEMPOTENCY_HEADER, RestView, etag, expected_version
-from flowsched.rest.fields import body_of
-from flowsched.rest.filtering import filtered, parameters_of
-from flowsched.rest.paging import only, page, whole
+from flowsched.rest.bodies import nothing, read
+from flowsched.rest.filtering import listed, parameters
+from flowsched.rest.paging import only, whole
 from inventory.identifiers import parse_uuid
+from inventory.rest import ID_SCHEMA
+from schedules.answers import ScheduleOut, SchedulesOut, TimingOut, runs_out, schedule_out
+from schedules.bodies import FIELD_NAMES, PauseIn, ScheduleChangesIn, ScheduleIn, TimingIn
 from schedules.filterset import ScheduleFilter
 from schedules.models import TaskSchedule
-from schedules.rest import (
-    FIELD_NAMES,
-    NothingIn,
-    PauseIn,
-    ScheduleChangesIn,
-    ScheduleIn,
-    ScheduleOut,
-    SchedulesOut,
-    TimingIn,
-    TimingOut,
-    runs_out,
-    schedule_out,
-)
 from schedules.rows import not_found
 from schedules.selectors import racks_counted, schedules_all
 from schedules.services import (
@@ -48,7 +38,7 @@ MOST_RUNS: Final = 100
 RUNS: Final = OpenApiParameter(
     "runs", {"type": "integer", "minimum": 1, "maximum": MOST_RUNS, "default": 10}, description="How many runs."
 )
-ID: Final = OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH, description="The schedule's id.")
+ID: Final = OpenApiParameter("id", ID_SCHEMA, OpenApiParameter.PATH, description="The schedule's id.")
 IF_MATCH: Final = OpenApiParameter(
     "If-Match",
     OpenApiTypes.STR,
@@ -91,14 +81,13 @@ class SchedulesView(RestView):
         operation_id="schedules_list",
         summary="List schedules",
         tags=TAG,
-        parameters=parameters_of(ScheduleFilter),
+        parameters=parameters(ScheduleFilter),
         responses=SchedulesOut,
     )
     def get(self, request: Request) -> Response:
         """A page of them, with their total."""
-        rows, parameters = filtered(ScheduleFilter, request, schedules_all())
-        found, about = page(rows, parameters)
-        return Response({"task_schedules": [schedule_out(row, row.racks) for row in found], **about})
+        rows, about = listed(request, ScheduleFilter, schedules_all())
+        return Response({"task_schedules": [schedule_out(row, row.racks) for row in rows], **about})
 
     @extend_schema(
         operation_id="schedules_create",
@@ -112,13 +101,14 @@ class SchedulesView(RestView):
     def post(self, request: Request) -> Response:
         """Create one, enabled, with the racks it covers."""
         only(request, ())
-        given = body_of(request, ScheduleIn)
+        given = read(ScheduleIn, request)
 
         def create(request_id: UUID | None) -> Response:
             row = schedule_create(**given, by=self.by, now=self.caller.now, request_id=request_id)
-            return Response(_shown(row), status.HTTP_201_CREATED)
+            place = {"Location": reverse("schedule", args=[str(row.pk)])}
+            return Response(_shown(row), status.HTTP_201_CREATED, headers=place | etag(row.version))
 
-        return self.repeatable(request, create, headers=_created)
+        return self.repeatable(request, create)
 
 
 class ScheduleView(RestView):
@@ -134,7 +124,7 @@ class ScheduleView(RestView):
         parameters=[ID, ETAG],
         responses=ScheduleOut,
     )
-    def get(self, request: Request, id: str) -> Response:  # noqa: A002
+    def get(self, request: Request, id: str) -> Response:
         """What it is now; its ETag goes into If-Match of a change."""
         only(request, ())
         schedule_id = parse_uuid(id)
@@ -152,12 +142,12 @@ class ScheduleView(RestView):
         responses=ScheduleOut,
         examples=[OpenApiExample("Another zone, nothing else", {"spec": {"timezone": "UTC"}}, request_only=True)],
     )
-    def patch(self, request: Request, id: str) -> Response:  # noqa: A002
+    def patch(self, request: Request, id: str) -> Response:
         """Change exactly the fields sent. Other timing counts from now; whether it is enabled stays."""
         only(request, ())
         row = schedule_update(
             schedule_id=parse_uuid(id),
-            changes=body_of(request, ScheduleChangesIn),
+            changes=read(ScheduleChangesIn, request),
             by=self.by,
             now=self.caller.now,
             expected_version=expected_version(request),
@@ -171,7 +161,7 @@ class ScheduleView(RestView):
         parameters=[ID, IF_MATCH],
         responses={204: None},
     )
-    def delete(self, request: Request, id: str) -> Response:  # noqa: A002
+    def delete(self, request: Request, id: str) -> Response:
         """Delete it. Its history stays, and tasks already submitted go on."""
         only(request, ())
         version = expected_version(request)
@@ -192,12 +182,12 @@ class PauseView(RestView):
         request=PauseIn,
         responses=ScheduleOut,
     )
-    def post(self, request: Request, id: str) -> Response:  # noqa: A002
+    def post(self, request: Request, id: str) -> Response:
         """Stop it until it is resumed, and take back what an earlier tick has not submitted yet."""
         only(request, ())
         row = schedule_pause(
             schedule_id=parse_uuid(id),
-            reason=body_of(request, PauseIn).get("reason", ""),
+            reason=read(PauseIn, request).get("reason", ""),
             by=self.by,
             now=self.caller.now,
             expected_version=expected_version(request),
@@ -215,13 +205,13 @@ class ResumeView(RestView):
         summary="Resume a schedule",
         tags=TAG,
         parameters=[ID, IF_MATCH, ETAG],
-        request=NothingIn,
+        request=None,
         responses=ScheduleOut,
     )
-    def post(self, request: Request, id: str) -> Response:  # noqa: A002
+    def post(self, request: Request, id: str) -> Response:
         """Let it fire again, counting from now."""
         only(request, ())
-        body_of(request, NothingIn)
+        nothing(request)
         version = expected_version(request)
         row = schedule_resume(schedule_id=parse_uuid(id), by=self.by, now=self.caller.now, expected_version=version)
         return _answer(row)
@@ -244,7 +234,7 @@ class TimingView(RestView):
     def post(self, request: Request) -> Response:
         """The first runs of a schedule that were created now with this spec. Nothing is stored."""
         count = whole(only(request, {"runs"}), "runs", default=10, least=1, most=MOST_RUNS)
-        given = body_of(request, TimingIn)["spec"]
+        given = read(TimingIn, request)["spec"]
         spec = spec_parse(given["type"], given["spec"], given.get("timezone", ""))
         runs = runs_of_spec(spec, count, self.caller.now)
         return Response({"timezone": spec.timezone, "runs": runs_out(runs, spec.timezone)})
@@ -256,10 +246,6 @@ def _shown(row: TaskSchedule) -> dict[str, Any]:
 
 def _answer(row: TaskSchedule) -> Response:
     return Response(_shown(row), headers=etag(row.version))
-
-
-def _created(body: Any) -> dict[str, str]:
-    return {"Location": reverse("schedule", args=[str(body["id"])]), **etag(body["version"])}
 
 
 urlpatterns = [

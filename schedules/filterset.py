@@ -2,55 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django_filters import FilterSet
-from drf_spectacular.types import OpenApiTypes
 
-from flowsched.rest.filtering import TRUTH, Ordering, Value, Word, moment, text_up_to
-from inventory.identifiers import MAX_NAME, parse_uuid
+from flowsched.rest.filtering import FLAG, INSTANT, Ordering, Read, flag, instant, word
+from inventory.identifiers import MAX_NAME, check_name, check_text, parse_uuid
+from inventory.rest import ID_SCHEMA
+from schedules.answers import DISABLED_KINDS
+from schedules.bodies import POLICIES, SPEC_TYPES
 from schedules.models import TaskSchedule
 from schedules.template import stored_as
 
-_text = text_up_to(MAX_NAME)
-_ORDERS: Final = {
-    "created_at": ("created_at", "id"),
-    "-created_at": ("-created_at", "-id"),
-    "name": ("name", "id"),
-    "-name": ("-name", "-id"),
-    "next_run_at": (F("next_run_at").asc(nulls_last=True), "id"),
-    "-next_run_at": (F("next_run_at").desc(nulls_last=True), "-id"),
-}
+_NAME: Final = {"type": "string", "minLength": 1, "maxLength": MAX_NAME}
 
 
-def _words(choices: Any) -> dict[str, str]:
-    return {value: value for value in choices.values if value}
+def _some(text: str) -> str:
+    return check_text(text) if text.strip() else check_name(text, what="this")
 
 
 class ScheduleFilter(FilterSet):  # type: ignore[misc]  # django-filter has no types
     """Filters of schedules; several of them narrow together."""
 
-    enabled = Word(TRUTH, "enabled", about="Only enabled ones, or only the others.")
-    operation_type = Word(stored_as(), about="What they do.", method="doing")
-    spec_type = Word(_words(TaskSchedule.SpecType), "spec_type", about="How their times are given.")
-    overlap_policy = Word(_words(TaskSchedule.OverlapPolicy), "overlap_policy", about="Their overlap policy.")
-    disabled_kind = Word(_words(TaskSchedule.DisabledKind), "disabled_kind", about="Why they are not enabled.")
-    rack_id = Value("scopes__rack_id", reader=parse_uuid, schema=OpenApiTypes.UUID, about="Those that cover this rack.")
-    rack = Value("scopes__rack__name", reader=_text, about="Those that cover the rack of this name.")
-    name = Value("name", reader=_text, about="The one of this name.")
-    q = Value("name", "icontains", reader=_text, about="Those whose name holds this, in upper or lower case.")
-    due_after = Value(
-        "next_run_at", "gte", reader=moment, schema=OpenApiTypes.DATETIME, about="Next run at this instant or later."
+    enabled = Read(flag, schema=FLAG, help_text="Only enabled ones, or only the others.")
+    operation_type = word(list(stored_as()), help_text="What they do.", method="doing")
+    spec_type = word(SPEC_TYPES, help_text="How their times are given.")
+    overlap_policy = word(POLICIES, help_text="Their overlap policy.")
+    disabled_kind = word(DISABLED_KINDS, help_text="Why they are not enabled.")
+    rack_id = Read(parse_uuid, schema=ID_SCHEMA, field_name="scopes__rack_id", help_text="Those that cover this rack.")
+    rack = Read(check_name, schema=_NAME, field_name="scopes__rack__name", help_text="The same, by the rack's name.")
+    name = Read(check_name, schema=_NAME, help_text="The one of this name.")
+    q = Read(_some, schema=_NAME, field_name="name", lookup_expr="icontains", help_text="In the name, any case.")
+    due_after = Read(
+        instant, schema=INSTANT, field_name="next_run_at", lookup_expr="gte", help_text="Next run then or later."
     )
-    due_before = Value(
-        "next_run_at", "lt", reader=moment, schema=OpenApiTypes.DATETIME, about="Next run before this instant."
+    due_before = Read(instant, schema=INSTANT, field_name="next_run_at", lookup_expr="lt", help_text="Next run before.")
+    ordering = Ordering(
+        {"created_at": "created_at", "name": "name", "next_run_at": "next_run_at"},
+        nulls_last=["next_run_at"],
+        help_text="Oldest first unless said; without a next run last; ties by id.",
     )
-    ordering = Ordering(_ORDERS, default="created_at")
 
-    def doing(self, rows: QuerySet[TaskSchedule], _name: str, stored: list[tuple[str, str]]) -> QuerySet[TaskSchedule]:
-        """Those with one of these stored types and codes; an operation that cannot be read is none of them."""
+    def doing(self, rows: QuerySet[TaskSchedule], _name: str, word: str) -> QuerySet[TaskSchedule]:
+        """Those stored with a type and code of this word; an operation that cannot be read has none."""
         match = Q()
-        for kind, code in stored:
+        for kind, code in stored_as()[word]:
             match |= Q(operation_template__type=kind, operation_template__code=code)
         return rows.filter(match)

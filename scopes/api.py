@@ -13,28 +13,29 @@ from rest_framework.response import Response
 
 from access.views import RestView, etag, expected_version
 from flowsched.errors import InvalidInput
-from flowsched.rest.fields import body_of
-from flowsched.rest.filtering import PAGE
+from flowsched.rest.bodies import read
+from flowsched.rest.filtering import parameters as described
 from flowsched.rest.paging import bounds, only, page
 from inventory.identifiers import parse_uuid
+from inventory.rest import ID_SCHEMA
+from schedules.answers import schedule_out
 from schedules.api import ETAG, ID, IF_MATCH
-from schedules.rest import FIELD_NAMES, schedule_out
+from schedules.bodies import FIELD_NAMES
 from schedules.selectors import racks_counted, schedule_get
-from scopes.rest import (
-    ConflictsIn,
+from scopes.answers import (
     ConflictsOut,
     ScopeOut,
     ScopesAddedOut,
     ScopesOut,
     ScopesReplacedOut,
-    TargetsIn,
     scope_out,
 )
+from scopes.bodies import ConflictsIn, TargetsIn
 from scopes.selectors import schedule_conflicts, scope_get, scopes_all
 from scopes.services import scope_remove, scopes_add, scopes_reconcile
 
 TAG: Final = ["scopes"]
-_SCOPE: Final = OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH, description="The scope's id.")
+_SCOPE: Final = OpenApiParameter("id", ID_SCHEMA, OpenApiParameter.PATH, description="The scope's id.")
 _MODE: Final = OpenApiParameter(
     "mode", OpenApiTypes.STR, enum=["coarse"], default="coarse", description="coarse compares racks and operations."
 )
@@ -49,10 +50,10 @@ class ScopesView(RestView):
         operation_id="scopes_list",
         summary="List a schedule's racks",
         tags=TAG,
-        parameters=[ID, ETAG, *PAGE],
+        parameters=[ID, ETAG, *described()],
         responses=ScopesOut,
     )
-    def get(self, request: Request, id: str) -> Response:  # noqa: A002
+    def get(self, request: Request, id: str) -> Response:
         """A page of them in their order. The ETag is the schedule's."""
         parameters = only(request, {"offset", "limit"})
         schedule = schedule_get(parse_uuid(id))
@@ -67,12 +68,12 @@ class ScopesView(RestView):
         request=TargetsIn,
         responses=ScopesAddedOut,
     )
-    def post(self, request: Request, id: str) -> Response:  # noqa: A002
+    def post(self, request: Request, id: str) -> Response:
         """Add racks; a rack it has already gets what both filters reach. Nothing is narrowed."""
         only(request, ())
         result = scopes_add(
             schedule_id=parse_uuid(id),
-            targets=body_of(request, TargetsIn)["target_spec"],
+            targets=read(TargetsIn, request)["target_spec"],
             by=self.by,
             now=self.caller.now,
             expected_version=expected_version(request),
@@ -88,12 +89,12 @@ class ScopesView(RestView):
         request=TargetsIn,
         responses=ScopesReplacedOut,
     )
-    def put(self, request: Request, id: str) -> Response:  # noqa: A002
+    def put(self, request: Request, id: str) -> Response:
         """Make its racks exactly these; those that stay keep their last task."""
         only(request, ())
         result = scopes_reconcile(
             schedule_id=parse_uuid(id),
-            targets=body_of(request, TargetsIn)["target_spec"],
+            targets=read(TargetsIn, request)["target_spec"],
             by=self.by,
             now=self.caller.now,
             expected_version=expected_version(request),
@@ -110,7 +111,7 @@ class ScopeView(RestView):
     @extend_schema(
         operation_id="scopes_retrieve", summary="Show a scope", tags=TAG, parameters=[_SCOPE, ETAG], responses=ScopeOut
     )
-    def get(self, request: Request, id: str) -> Response:  # noqa: A002
+    def get(self, request: Request, id: str) -> Response:
         """What it is now. The ETag is the schedule's."""
         only(request, ())
         row = scope_get(parse_uuid(id))
@@ -123,7 +124,7 @@ class ScopeView(RestView):
         parameters=[_SCOPE, IF_MATCH],
         responses={204: None},
     )
-    def delete(self, request: Request, id: str) -> Response:  # noqa: A002
+    def delete(self, request: Request, id: str) -> Response:
         """Take it out; the last one cannot be. Tasks already submitted go on."""
         only(request, ())
         version = expected_version(request)
@@ -141,7 +142,7 @@ class ConflictsView(RestView):
         operation_id="schedules_check_conflicts",
         summary="Check which schedules share racks with an operation",
         tags=["schedules"],
-        parameters=[_MODE, *PAGE],
+        parameters=[_MODE, *described()],
         request=ConflictsIn,
         responses=ConflictsOut,
     )
@@ -151,7 +152,7 @@ class ConflictsView(RestView):
         if parameters.get("mode", "coarse") != "coarse":
             raise InvalidInput("this must be coarse: no other mode is there yet", field="mode")
         offset, limit = bounds(parameters)
-        given = body_of(request, ConflictsIn)
+        given = read(ConflictsIn, request)
         excluded = given.get("exclude_schedule_id")
         found = schedule_conflicts(
             operation=given["operation"],

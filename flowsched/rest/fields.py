@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any, Final
 
 from rest_framework import serializers
-from rest_framework.request import Request
 
 _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
@@ -102,10 +101,3 @@ class Strict(serializers.Serializer[Any]):
                     {key[:64]: [self.refused.get(key, "unknown field")] for key in unknown[:20]}, code="unknown_field"
                 )
         return super().to_internal_value(data)
-
-
-def body_of(request: Request, serializer: type[Strict]) -> Any:
-    """The body as `serializer` reads it. Raises what names each field at fault."""
-    reading = serializer(data=request.data)
-    reading.is_valid(raise_exception=True)
-    return reading.validated_data

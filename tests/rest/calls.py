@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 import itertools
-import json
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponse
-from django.test import Client
 from rest_framework import serializers
 
 from audit.models import AuditEntry
 from inventory.models import Rack
+from tests.rest.helpers import Rest, problem
 
-BASE = "/api/v1/"
 NOBODY = "00000000-0000-4000-8000-00000000dead"
 _number = itertools.count(1)
 
 
-def call(client: Client, method: str, path: str, body: Any = None, **headers: str) -> HttpResponse:
+def call(client: Rest, method: str, path: str, body: Any = None, **headers: str) -> HttpResponse:
     """One call; header names with underscores: `if_match='"1"'`."""
-    sent = "" if body is None else json.dumps(body)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    response = client.generic(method, BASE + path, sent, content_type="application/json", headers=named)
+    response = client.call(method, path, body, headers=named)
     if response.status_code >= 400:
-        assert response["Content-Type"] == "application/problem+json"
-        assert response.json()["status"] == response.status_code
-        assert response.json()["request_id"] == response["X-Request-ID"]
+        problem(response, response.status_code)
     return response
 
 
-def ok(client: Client, method: str, path: str, body: Any = None, **headers: str) -> Any:
+def ok(client: Rest, method: str, path: str, body: Any = None, **headers: str) -> Any:
     """The body of a call that must succeed."""
     response = call(client, method, path, body, **headers)
     assert response.status_code < 300, (method, path, response.content)
@@ -41,10 +36,9 @@ def ok(client: Client, method: str, path: str, body: Any = None, **headers: str)
 
 def refused(response: HttpResponse, status: int, *fields: str) -> dict:
     """The problem, which must have this status and name these fields, no more."""
-    assert response.status_code == status, response.content
-    problem = response.json()
-    assert sorted(entry["field"] for entry in problem["errors"]) == sorted(fields), problem
-    return problem
+    body = problem(response, status)
+    assert sorted(entry["field"] for entry in body["errors"]) == sorted(fields), body
+    return body
 
 
 def schedule_body(*on: Rack, **fields: Any) -> dict:

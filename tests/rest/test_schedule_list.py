@@ -9,8 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from flowsched import clock
+from schedules.answers import SchedulesOut
 from schedules.models import TaskSchedule
-from schedules.rest import SchedulesOut
 from tasks.operations import operation
 from tests.dispatcher.helpers import racks, raw
 from tests.rest.calls import NOBODY, call, fits, ok, refused
@@ -18,11 +18,6 @@ from tests.schedules.helpers import POWER_ON as ON
 from tests.schedules.helpers import consumed, make_schedule, whole
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def viewer(client_of):
-    return client_of("viewer")
 
 
 def names(client, query="") -> list[str]:

@@ -5,18 +5,13 @@ from __future__ import annotations
 import pytest
 
 from audit.models import AuditEntry
+from schedules.answers import ScheduleOut
 from schedules.models import TaskSchedule
-from schedules.rest import ScheduleOut
 from scopes.models import TaskScheduleScope
 from tests.dispatcher.helpers import racks, raw
 from tests.rest.calls import call, fits, ok, racks_body, schedule_body, trail
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def planner(client_of):
-    return client_of("planner")
 
 
 def stored(body) -> TaskSchedule:

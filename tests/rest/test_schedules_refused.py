@@ -15,11 +15,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def planner(client_of):
-    return client_of("planner")
-
-
-@pytest.fixture
 def made(planner):
     """A schedule, with its path."""
     body = ok(planner, "POST", "schedules/", schedule_body(*racks(1)))

@@ -1,11 +1,9 @@
-"""Schedules as REST bodies: what is taken, in whose words it is refused, and what is answered."""
+"""Schedules in REST bodies: what is taken, and in whose words the rest is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Mapping
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
@@ -15,28 +13,22 @@ from flowsched.rest.fields import OneOf, Strict, Text, Whole
 from inventory.identifiers import MAX_NAME
 from inventory.rest import TargetSpecIn
 from schedules.changes import ScheduleChanges
-from schedules.durations import MAX_CHARACTERS, format_duration, parse_duration, to_nanoseconds, to_timedelta
+from schedules.durations import MAX_CHARACTERS, parse_duration, to_timedelta
 from schedules.models import TaskSchedule
 from schedules.services import MAX_REASON
-from schedules.template import summary
-from tasks.rest import MAX_QUEUE_SECONDS, OperationIn, queue_timeout
+from tasks.rest import MAX_QUEUE_SECONDS, OPERATION_FIELDS, OperationIn, queue_timeout
 
 SPEC_TYPES: Final = TaskSchedule.SpecType.values
 POLICIES: Final = TaskSchedule.OverlapPolicy.values
-DISABLED_KINDS: Final = [kind for kind in TaskSchedule.DisabledKind.values if kind]
 
 # A field as services name it -> as the body does.
-_OPERATION: Final = (
-    "forced target_version start_time end_time sub_targets override_readiness_check override_version_check "
-    "rule_id authentication_data"
-)
 FIELD_NAMES: Final[Mapping[str, str]] = {
+    **OPERATION_FIELDS,
+    "operation": "operation",  # which of its fields is at fault depends on the spec
     "spec_type": "spec.type",
     "spec": "spec.spec",
     "timezone": "spec.timezone",
-    "queue_timeout": "queue_options.queue_timeout_seconds",
     "update_mask": "body",
-    **{name: f"operation.{name}" for name in _OPERATION.split()},
 }
 
 _KEPT: Final = "the system keeps this: leave it out"
@@ -174,105 +166,7 @@ class PauseIn(Strict):
     reason = Text(required=False, allow_blank=True, max_length=MAX_REASON, help_text="Shown wherever the schedule is.")
 
 
-class NothingIn(Strict):
-    """No body, or an empty object."""
-
-
 class TimingIn(Strict):
     """A spec to try."""
 
     spec = SpecIn()
-
-
-class SpecOut(serializers.Serializer[Any]):
-    """When it runs."""
-
-    type = serializers.ChoiceField(choices=SPEC_TYPES)
-    spec = serializers.CharField()
-    timezone = serializers.CharField()
-
-
-@extend_schema_serializer(component_name="TaskSchedule")
-class ScheduleOut(serializers.Serializer[Any]):
-    """A schedule."""
-
-    id = serializers.UUIDField()
-    name = serializers.CharField()
-    spec = SpecOut()
-    operation_type = serializers.CharField(help_text="power_on, …; empty where the operation cannot be read.")
-    description = serializers.CharField(help_text="The operation in words.")
-    overlap_policy = serializers.ChoiceField(choices=POLICIES)
-    misfire_grace = serializers.CharField(allow_null=True, help_text="A duration; null: it fires however late.")
-    racks = serializers.IntegerField(help_text="How many racks it covers.")
-    enabled = serializers.BooleanField()
-    disabled_kind = serializers.ChoiceField(
-        choices=DISABLED_KINDS, allow_null=True, help_text="Who or what stopped it; null while it is enabled."
-    )
-    disabled_reason = serializers.CharField(allow_null=True)
-    disabled_by = serializers.CharField(allow_null=True)
-    disabled_at = serializers.DateTimeField(allow_null=True)
-    next_run_at = serializers.DateTimeField(allow_null=True)
-    last_run_at = serializers.DateTimeField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
-    version = serializers.IntegerField(help_text="Counts people's changes; the ETag. A firing never raises it.")
-
-
-class SchedulesOut(serializers.Serializer[Any]):
-    """A page of schedules."""
-
-    task_schedules = ScheduleOut(many=True)
-    total = serializers.IntegerField()
-    offset = serializers.IntegerField()
-    limit = serializers.IntegerField()
-
-
-class RunOut(serializers.Serializer[Any]):
-    """A time it runs."""
-
-    at = serializers.DateTimeField()
-    local = serializers.DateTimeField(help_text="The same instant on the wall clock of the schedule's zone.")
-
-
-class TimingOut(serializers.Serializer[Any]):
-    """When a spec runs."""
-
-    timezone = serializers.CharField()
-    runs = RunOut(many=True)
-
-
-def schedule_out(row: TaskSchedule, racks: int) -> dict[str, Any]:
-    """A schedule that covers `racks` racks."""
-    operation_type, description = summary(row.operation_template)
-    disabled = not row.enabled
-    return {
-        "id": row.pk,
-        "name": row.name,
-        "spec": {"type": row.spec_type, "spec": row.spec, "timezone": row.timezone},
-        "operation_type": operation_type.lower(),
-        "description": description,
-        "overlap_policy": row.overlap_policy,
-        "misfire_grace": duration_out(row.misfire_grace),
-        "racks": racks,
-        "enabled": row.enabled,
-        "disabled_kind": row.disabled_kind if disabled else None,
-        "disabled_reason": row.disabled_reason if disabled else None,
-        "disabled_by": row.disabled_by if disabled else None,
-        "disabled_at": row.disabled_at if disabled else None,
-        "next_run_at": row.next_run_at,
-        "last_run_at": row.last_run_at,
-        "created_at": row.created_at,
-        "updated_at": row.updated_at,
-        "version": row.version,
-    }
-
-
-def duration_out(value: timedelta | None) -> str | None:
-    """A duration as Go writes it."""
-    return None if value is None else format_duration(to_nanoseconds(value))
-
-
-def runs_out(runs: Iterable[datetime], timezone: str) -> list[dict[str, Any]]:
-    """Times to run, in UTC and on the wall clock of `timezone`, which is known to be one."""
-    zone = ZoneInfo(timezone or "UTC")
-    return [{"at": run, "local": run.astimezone(zone).isoformat()} for run in runs]

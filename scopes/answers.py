@@ -1,4 +1,4 @@
-"""Scopes as REST bodies."""
+"""Scopes as REST shows them."""
 
 from __future__ import annotations
 
@@ -8,27 +8,11 @@ from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from flowsched.errors import InvalidInput
-from flowsched.rest.fields import Strict, Text
-from inventory.rest import TYPE_WORDS, TargetSpecIn
-from schedules.rest import ScheduleOut
+from inventory.rest import TYPE_WORDS
+from schedules.answers import ScheduleOut
 from scopes.filters import filter_parse
 from scopes.models import TaskScheduleScope
-from tasks.rest import OperationIn
 from tasks.states import TaskStatus
-
-
-class TargetsIn(Strict):
-    """The racks meant."""
-
-    target_spec = TargetSpecIn()
-
-
-class ConflictsIn(Strict):
-    """An operation on some racks."""
-
-    operation = OperationIn()
-    target_spec = TargetSpecIn()
-    exclude_schedule_id = Text(required=False, max_length=64, help_text="Leave this schedule out.")
 
 
 @extend_schema_serializer(component_name="ComponentFilter")

@@ -1,4 +1,4 @@
-"""Firings, triggers and previews as REST bodies."""
+"""Firings, triggers and previews as REST shows them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from rest_framework import serializers
 from dispatcher.firing import Triggered
 from dispatcher.models import Firing, FiringScope
 from dispatcher.selectors import Outcomes, RackOutcome, Reach
-from flowsched.rest.problems import refusals
-from schedules.rest import DISABLED_KINDS, RunOut
+from flowsched.rest.answers import RefusalOut, refusals_out
+from schedules.answers import DISABLED_KINDS, RunOut
 from schedules.template import summary
-from scopes.rest import FilterOut, filter_out
+from scopes.answers import FilterOut, filter_out
 from tasks.states import TaskStatus
 
 OUTCOMES: Final = FiringScope.State.values
@@ -31,17 +31,6 @@ class TriggeredScopeOut(serializers.Serializer[Any]):
     reason_code = serializers.CharField(help_text="A stable word for programs; empty if submitted.")
     reason = serializers.CharField(help_text="The same in a sentence.")
     task_id = serializers.UUIDField(allow_null=True)
-
-
-@extend_schema_serializer(component_name="Refusal")
-class RefusalOut(serializers.Serializer[Any]):
-    """A rack that got no task."""
-
-    rack_id = serializers.UUIDField(allow_null=True)
-    rack_name = serializers.CharField()
-    outcome = serializers.ChoiceField(choices=OUTCOMES)
-    reason_code = serializers.CharField()
-    reason = serializers.CharField()
 
 
 class TriggeredOut(serializers.Serializer[Any]):
@@ -142,7 +131,7 @@ def triggered_out(result: Triggered) -> dict[str, Any]:
             }
             for scope in result.scopes
         ],
-        "refusals": refusals(result.refused),
+        "refusals": refusals_out(result.refused),
     }
 
 
