@@ -7,6 +7,7 @@ import threading
 import pytest
 from django.contrib.auth.models import User
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
+from django.test import TransactionTestCase
 
 from access.services import token_create, user_create
 from flowsched import clock
@@ -32,15 +33,14 @@ def open_doors(django_db_setup, django_db_blocker, tmp_path_factory):
 
 
 @pytest.fixture
-def database(django_db_setup, django_db_blocker):
-    """The test's database, committed to by everybody, and emptied afterwards.
+def emptied_quickly(monkeypatch):
+    """Django empties a database and makes permissions and content types anew, most of a second a test; they stay."""
+    monkeypatch.setattr(TransactionTestCase, "_fixture_teardown", lambda case: truncate(everything=True))
 
-    pytest-django's own way empties it as well, and then makes permissions and content types anew, which takes most of
-    a second; here they stay.
-    """
-    with django_db_blocker.unblock():
-        yield
-        truncate(everything=True)
+
+@pytest.fixture
+def database(emptied_quickly, transactional_db):
+    """The test's database, committed to by everybody, and emptied afterwards."""
 
 
 @pytest.fixture

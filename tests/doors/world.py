@@ -81,6 +81,7 @@ def make_racks(*numbers: int) -> None:
 
 def truncate(*, everything: bool = False) -> None:
     """Empty our tables and start their counters anew; users and tokens stay, unless it is `everything`."""
+    assert connection.settings_dict["NAME"].startswith("test_"), "this is somebody's database"
     emptied = [table for table in tables() if table not in KEPT] if everything else OURS
     with connection.cursor() as cursor:
         cursor.execute(f"TRUNCATE {', '.join(emptied)} RESTART IDENTITY CASCADE")
