@@ -65,7 +65,8 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     set_rollback()
     request = context.get("request")
     request_id = getattr(getattr(request, "_request", request), "request_id", "")
-    names = getattr(context.get("view"), "field_names", {})
+    has_body = getattr(request, "method", "") in {"POST", "PUT", "PATCH"}  # others' fields are query parameters
+    names = getattr(context.get("view"), "field_names", {}) if has_body else {}
     body, headers = problem_of(error, request_id=request_id, field_names=names)
     return Response(body, status=body["status"], headers=headers, content_type=MEDIA_TYPE)
 
