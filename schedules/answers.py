@@ -61,6 +61,7 @@ class SchedulesOut(serializers.Serializer[Any]):
     limit = serializers.IntegerField()
 
 
+@extend_schema_serializer(component_name="ScheduledRun")
 class RunOut(serializers.Serializer[Any]):
     """A time it runs."""
 
