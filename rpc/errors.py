@@ -17,7 +17,7 @@ from google.protobuf.message import Message
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo
 from google.rpc.status_pb2 import Status
 
-from flowsched.errors import FlowschedError, InvalidInput
+from flowsched.errors import FlowschedError, InvalidInput, PermissionDenied
 from rpc.refusals import DOMAIN, refusal_infos
 
 logger = logging.getLogger(__name__)
@@ -75,9 +75,11 @@ def _details(error: FlowschedError) -> list[Message]:
     fields = error.fields if isinstance(error, InvalidInput) else {}
     if fields:
         found.append(_bad_request(fields))
-    if error.reason or not fields:
+    if isinstance(error, PermissionDenied):
+        found.append(_info(error.kind, {"permission": error.reason}))
+    elif error.reason or not fields:
         metadata = {"field": error.field} if error.field and not fields else {}
-        found.append(_info(error.reason or error.kind.upper(), metadata))
+        found.append(_info(error.reason or error.kind, metadata))
     return found
 
 
@@ -94,7 +96,7 @@ def _bad_request(fields: Mapping[str, str]) -> BadRequest:
 
 def _info(reason: str, metadata: Mapping[str, str]) -> ErrorInfo:
     texts = {key: cut(text, MAX_FIELD) for key, text in metadata.items()}
-    return ErrorInfo(reason=cut(reason, MAX_FIELD), domain=DOMAIN, metadata=texts)
+    return ErrorInfo(reason=cut(reason.upper(), MAX_FIELD), domain=DOMAIN, metadata=texts)
 
 
 def _status(code: grpc.StatusCode, message: str, details: Sequence[Message]) -> Status:

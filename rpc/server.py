@@ -85,6 +85,7 @@ class Server:
                 "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION, or install protobuf from its wheel"
             )
         self._config = config
+        self._stopped = False
         self._pool = ThreadPoolExecutor(config.threads, thread_name_prefix="grpc")
         self._pools = [ThreadPoolExecutor(THREADS, thread_name_prefix=name) for name in ("health", "reflection")]
         self._patience = Patience(MESSAGE_WITHIN)
@@ -136,8 +137,12 @@ class Server:
     def stop(self, grace: float) -> None:
         """Take no more calls, let those in hand end within `grace` seconds, then cancel them; return when all ended.
 
-        A cancelled call's transaction goes on to its own end in its thread, which the process waits for.
+        A cancelled call's transaction goes on to its own end in its thread, which this waits for. A second stop does
+        nothing.
         """
+        if self._stopped:
+            return
+        self._stopped = True
         self._health.stopping()
         self._server.stop(grace).wait()
         self._patience.stop()

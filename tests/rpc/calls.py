@@ -9,12 +9,12 @@ from typing import Any
 
 from access.callers import Caller
 from inventory.models import Rack
-from rpc import schedules, scopes
 from rpc.call import Call
+from rpc.methods import METHODS
 from rpc.proto import flow_pb2 as pb
+from rpc.servicer import _parsed
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
-METHODS = {**schedules.METHODS, **scopes.METHODS}
 ZERO = "00000000-0000-0000-0000-000000000000"
 _number = itertools.count(1)
 
@@ -31,14 +31,23 @@ class Context:
     def set_trailing_metadata(self, metadata: tuple) -> None:
         self.trailer = metadata
 
+    def time_remaining(self) -> float:
+        return 0.0
+
+    def is_active(self) -> bool:
+        return True
+
 
 def new_call(name: str = "alice", now: datetime = NOW) -> Call:
     return Call(Caller(1, name, None, now), "req-1", Context())
 
 
 def run(method: str, request: Any, call: Call | None = None) -> Any:
-    """What the method answers, after a round over the wire."""
-    answer = METHODS[method].run(call or new_call(), request)
+    """What the method answers, request and answer after a round over the wire."""
+    read, fault = _parsed(method, request.SerializeToString())
+    if fault is not None:
+        raise fault
+    answer = METHODS[method].run(call or new_call(), read)
     return type(answer).FromString(answer.SerializeToString())
 
 

@@ -129,7 +129,8 @@ def test_without_the_permission_nothing_is_done_and_it_is_on_record(client, reco
     pause = flow_pb2.PauseTaskScheduleRequest(id=flow_pb2.UUID(id=ID))
     failure = client.failed("PauseTaskSchedule", pause, metadata=(("x-request-id", "r-7"),))
     assert failure.code == Code.PERMISSION_DENIED
-    assert failure.reasons == [PERMISSIONS["schedule.pause"]]
+    assert failure.reasons == ["PERMISSION_DENIED"]
+    assert failure.infos[0].metadata == {"permission": PERMISSIONS["schedule.pause"]}
     assert PERMISSIONS["schedule.pause"] in failure.message
     assert not recorder.calls
     entry = AuditEntry.objects.get(door=Door.GRPC)
