@@ -23,7 +23,7 @@ from flowsched.rest.filtering import listed, parameters
 from flowsched.rest.paging import only, whole
 from inventory.identifiers import parse_uuid
 from schedules.answers import runs_out
-from schedules.api import ID, KEY, MOST_RUNS, RUNS
+from schedules.api import ID, MOST_RUNS, RUNS
 from schedules.selectors import schedule_get
 from schedules.specs import runs_of
 
@@ -37,12 +37,18 @@ class TriggerView(RestView):
     """Firing a schedule by hand."""
 
     verbs: ClassVar = {"POST": "schedule.trigger"}
+    links: ClassVar = {
+        "POST": {
+            "firing": ("firings_retrieve", {"id": "$response.body#/firing_id"}),
+            "task": ("tasks_retrieve", {"id": "$response.body#/task_ids/0"}),
+        }
+    }
 
     @extend_schema(
         operation_id="schedules_trigger",
         summary="Fire a schedule now",
         tags=["schedules"],
-        parameters=[ID, KEY],
+        parameters=[ID],
         request=None,
         responses=TriggeredOut,
     )

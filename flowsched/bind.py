@@ -64,8 +64,8 @@ def settled(bind: Bind) -> Bind:
         return Bind(bind.host, probe.getsockname()[1])
 
 
-def refuse_taken(bind: Bind) -> None:
-    """Raise PreconditionFailed if somebody listens there already, or nobody may."""
+def refuse_taken(bind: Bind, *, setting: str) -> None:
+    """Raise PreconditionFailed, which names the setting, if somebody listens there already or nobody may."""
     if bind.path:
         return  # a server takes over a socket's file that nobody listens on any more
     with closing(socket.socket(bind.family)) as probe:
@@ -75,7 +75,8 @@ def refuse_taken(bind: Bind) -> None:
         except OSError as error:
             why = "is taken by another process" if error.errno == errno.EADDRINUSE else f"cannot be used: {error}"
             raise PreconditionFailed(
-                f"{bind} {why}. Stop that one, or listen elsewhere: FLOWSCHED_WEB_BIND=127.0.0.1:8001", reason="TAKEN"
+                f"{bind} {why}. Free it, or set {setting} to another address; port 0 takes any that is free",
+                reason="TAKEN",
             ) from None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -61,6 +61,7 @@ class SchedulesOut(serializers.Serializer[Any]):
     limit = serializers.IntegerField()
 
 
+@extend_schema_serializer(component_name="ScheduledRun")
 class RunOut(serializers.Serializer[Any]):
     """A time it runs."""
 
@@ -106,7 +107,9 @@ def duration_out(value: timedelta | None) -> str | None:
     return None if value is None else format_duration(to_nanoseconds(value))
 
 
-def runs_out(runs: Iterable[datetime], timezone: str) -> list[dict[str, Any]]:
-    """Times to run, in UTC and on the wall clock of `timezone`, which is known to be one."""
+def runs_out(runs: Sequence[datetime], timezone: str) -> list[dict[str, Any]]:
+    """Times to run, in UTC and on the wall clock of `timezone`, which is one where there are any."""
+    if not runs:
+        return []
     zone = ZoneInfo(timezone or "UTC")
     return [{"at": run, "local": run.astimezone(zone).isoformat()} for run in runs]

@@ -12,7 +12,7 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from access.views import IDEMPOTENCY_HEADER, RestView, etag, expected_version
+from access.views import RestView, etag, expected_version
 from flowsched.rest.bodies import nothing, read
 from flowsched.rest.filtering import listed, parameters
 from flowsched.rest.paging import only, whole
@@ -39,27 +39,21 @@ RUNS: Final = OpenApiParameter(
     "runs", {"type": "integer", "minimum": 1, "maximum": MOST_RUNS, "default": 10}, description="How many runs."
 )
 ID: Final = OpenApiParameter("id", ID_SCHEMA, OpenApiParameter.PATH, description="The schedule's id.")
-IF_MATCH: Final = OpenApiParameter(
-    "If-Match",
-    OpenApiTypes.STR,
-    OpenApiParameter.HEADER,
-    description="The ETag of the schedule as you read it. If it was changed since, this is refused with 412.",
-)
 ETAG: Final = OpenApiParameter(
     "ETag",
     OpenApiTypes.STR,
     OpenApiParameter.HEADER,
     response=True,
+    required=True,
     description="The schedule's version, for If-Match.",
 )
 _LOCATION: Final = OpenApiParameter(
-    "Location", OpenApiTypes.STR, OpenApiParameter.HEADER, response=True, description="Where the schedule is."
-)
-KEY: Final = OpenApiParameter(
-    IDEMPOTENCY_HEADER,
-    {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"},
+    "Location",
+    OpenApiTypes.STR,
     OpenApiParameter.HEADER,
-    description="Sent again within 24 h with the same body, nothing is done twice and the first answer comes again.",
+    response=True,
+    required=True,
+    description="Where the schedule is.",
 )
 _EXAMPLE: Final = {
     "name": "nightly-reset",
@@ -69,6 +63,11 @@ _EXAMPLE: Final = {
     "operation": {"type": "power_reset", "forced": False},
     "target_spec": {"racks": [{"name": "rack-a01", "component_types": ["compute"]}]},
 }
+# The operations on one schedule, which who has created one may go on to.
+_OF_A_SCHEDULE: Final = (
+    *("schedules_retrieve", "schedules_update", "schedules_pause", "schedules_resume", "schedules_trigger"),
+    *("schedules_preview", "schedules_firings", "scopes_list", "scopes_add", "scopes_reconcile", "schedules_delete"),
+)
 
 
 class SchedulesView(RestView):
@@ -76,6 +75,9 @@ class SchedulesView(RestView):
 
     verbs: ClassVar = {"GET": "schedule.read", "POST": "schedule.create"}
     field_names: ClassVar = FIELD_NAMES
+    links: ClassVar = {
+        "POST": {name: (name, {"id": "$response.body#/id"}) for name in _OF_A_SCHEDULE},
+    }
 
     @extend_schema(
         operation_id="schedules_list",
@@ -93,7 +95,7 @@ class SchedulesView(RestView):
         operation_id="schedules_create",
         summary="Create a schedule",
         tags=TAG,
-        parameters=[KEY, ETAG, _LOCATION],
+        parameters=[ETAG, _LOCATION],
         request=ScheduleIn,
         responses={201: ScheduleOut},
         examples=[OpenApiExample("Reset the compute trays of a rack on working nights", _EXAMPLE, request_only=True)],
@@ -137,7 +139,7 @@ class ScheduleView(RestView):
         operation_id="schedules_update",
         summary="Change a schedule",
         tags=TAG,
-        parameters=[ID, IF_MATCH, ETAG],
+        parameters=[ID, ETAG],
         request=ScheduleChangesIn,
         responses=ScheduleOut,
         examples=[OpenApiExample("Another zone, nothing else", {"spec": {"timezone": "UTC"}}, request_only=True)],
@@ -158,7 +160,7 @@ class ScheduleView(RestView):
         operation_id="schedules_delete",
         summary="Delete a schedule",
         tags=TAG,
-        parameters=[ID, IF_MATCH],
+        parameters=[ID],
         responses={204: None},
     )
     def delete(self, request: Request, id: str) -> Response:
@@ -178,7 +180,7 @@ class PauseView(RestView):
         operation_id="schedules_pause",
         summary="Pause a schedule",
         tags=TAG,
-        parameters=[ID, IF_MATCH, ETAG],
+        parameters=[ID, ETAG],
         request=PauseIn,
         responses=ScheduleOut,
     )
@@ -204,7 +206,7 @@ class ResumeView(RestView):
         operation_id="schedules_resume",
         summary="Resume a schedule",
         tags=TAG,
-        parameters=[ID, IF_MATCH, ETAG],
+        parameters=[ID, ETAG],
         request=None,
         responses=ScheduleOut,
     )

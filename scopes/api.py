@@ -19,7 +19,7 @@ from flowsched.rest.paging import bounds, only, page
 from inventory.identifiers import parse_uuid
 from inventory.rest import ID_SCHEMA
 from schedules.answers import schedule_out
-from schedules.api import ETAG, ID, IF_MATCH
+from schedules.api import ETAG, ID
 from schedules.bodies import FIELD_NAMES
 from schedules.selectors import racks_counted, schedule_get
 from scopes.answers import (
@@ -45,6 +45,10 @@ class ScopesView(RestView):
     """The racks of a schedule."""
 
     verbs: ClassVar = {"GET": "scope.read", "POST": "scope.add", "PUT": "scope.reconcile"}
+    links: ClassVar = {
+        method: {name: (name, {"id": "$response.body#/scopes/0/id"}) for name in ("scopes_retrieve", "scopes_remove")}
+        for method in ("GET", "POST", "PUT")
+    }
 
     @extend_schema(
         operation_id="scopes_list",
@@ -64,7 +68,7 @@ class ScopesView(RestView):
         operation_id="scopes_add",
         summary="Add racks to a schedule",
         tags=TAG,
-        parameters=[ID, IF_MATCH, ETAG],
+        parameters=[ID, ETAG],
         request=TargetsIn,
         responses=ScopesAddedOut,
     )
@@ -85,7 +89,7 @@ class ScopesView(RestView):
         operation_id="scopes_reconcile",
         summary="Replace a schedule's racks",
         tags=TAG,
-        parameters=[ID, IF_MATCH, ETAG],
+        parameters=[ID, ETAG],
         request=TargetsIn,
         responses=ScopesReplacedOut,
     )
@@ -121,7 +125,7 @@ class ScopeView(RestView):
         operation_id="scopes_remove",
         summary="Take a rack out of its schedule",
         tags=TAG,
-        parameters=[_SCOPE, IF_MATCH],
+        parameters=[_SCOPE],
         responses={204: None},
     )
     def delete(self, request: Request, id: str) -> Response:

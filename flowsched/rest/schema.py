@@ -11,7 +11,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from http import HTTPStatus
 from typing import Any, Final
 
 from drf_spectacular.openapi import AutoSchema
@@ -39,7 +38,6 @@ _NAMES: Final = {
 _TEXT: Final = {"type": "string"}
 _HEADERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "X-Request-ID": {"description": "Names this request in the audit trail and in the log.", "required": True},
-    "ETag": {"description": "The version, for If-Match.", "required": True},
     "Retry-After": {"description": "Seconds to wait before the next attempt."},
     "WWW-Authenticate": {"description": "Bearer.", "required": True},
     "Idempotency-Replayed": {"description": "`true`: this is the answer to an earlier request with the same key."},
@@ -102,9 +100,8 @@ class Schema(AutoSchema):
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
         found: dict[str, Any] = super()._get_response_bodies(direction)
         self.resolve_serializer(ProblemOut, "response")
-        for code, response in found.items():
-            said = {name: _header(name) for name in self._headers_of(int(code))}
-            response["headers"] = {**response.get("headers", {}), **said}
+        for response in found.values():
+            response["headers"] = {**response.get("headers", {}), **{name: _header(name) for name in self._headers()}}
         links = getattr(self.view, "links", {}).get(self.method)
         if links:
             found[min(found)]["links"] = {
@@ -115,10 +112,8 @@ class Schema(AutoSchema):
             found[str(status)] = {"$ref": f"#/components/responses/{_NAMES[status][0]}"}
         return found
 
-    def _headers_of(self, status: int) -> Iterator[str]:
+    def _headers(self) -> Iterator[str]:
         yield "X-Request-ID"
-        if "etag" in self._calls and status < HTTPStatus.BAD_REQUEST:
-            yield "ETag"
         if "repeatable" in self._calls:
             yield "Idempotency-Replayed"
 

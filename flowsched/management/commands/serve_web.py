@@ -36,7 +36,7 @@ class Command(FlowCommand):
             up = answers(bind)
             self.stdout.write(f"{bind.url} {'answers' if up else 'does not answer'}")
             return 0 if up else REFUSED
-        refuse_taken(bind)
+        refuse_taken(bind, setting="FLOWSCHED_WEB_BIND")
         words = ["-m", "gunicorn", "--config", "python:flowsched.web", "--bind", str(bind), "flowsched.wsgi"]
         os.chdir(settings.BASE_DIR)
         return os.execv(sys.executable, [sys.executable, *words])  # noqa: S606  our own words
