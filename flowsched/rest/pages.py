@@ -17,6 +17,8 @@ from django.views.decorators.csrf import csrf_exempt
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiYamlRenderer
 from drf_spectacular.views import SpectacularSwaggerSplitView
+from rest_framework.renderers import JSONRenderer
+from rest_framework.response import Response
 
 from flowsched.rest.problems import plain_response, problem
 
@@ -60,6 +62,12 @@ class DocsView(SpectacularSwaggerSplitView):
     permission_classes = ()
     throttle_classes = ()
     http_method_names = ["get", "head"]
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """A problem in JSON: the page's own renderer would write it as text."""
+        response = super().handle_exception(exc)
+        self.request.accepted_renderer = JSONRenderer()
+        return response
 
 
 def _accepts_json_only(request: HttpRequest) -> bool:

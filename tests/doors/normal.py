@@ -34,6 +34,7 @@ MASKED = {
     "audit_entry": {"door", "request_id"},
 }
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_PREFIX = re.compile(r"\b(?:rack|component)\.(?=[a-z])")  # the wire names what REST has as its whole body
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 STEP = 600  # seconds: what a schedule adds to a call's time is a multiple of this
 NEAR = timedelta(seconds=STEP / 2)
@@ -66,11 +67,17 @@ def dump(times: Times) -> dict[str, list[dict[str, Any]]]:
             cursor.execute(f"SELECT t.* FROM {table} t ORDER BY {order}")
             columns = [column.name for column in cursor.description]
             masked = MASKED.get(table, set())
+            rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
             found[table] = [
-                {name: _plain(value, times) for name, value in zip(columns, row, strict=True) if name not in masked}
-                for row in cursor.fetchall()
+                {name: _plain(value, times) for name, value in row.items() if name not in masked | _unsaid(row)}
+                for row in rows
             ]
-    return json.loads(_named(json.dumps(found)))
+    return json.loads(_named(_PREFIX.sub("", json.dumps(found))))
+
+
+def _unsaid(row: dict[str, Any]) -> set[str]:
+    """REST detaches racks from a domain that it names, the wire from whichever they are in."""
+    return {"object_id", "object_name"} if row.get("verb") == "nvl_domain.detach" else set()
 
 
 def _plain(value: Any, times: Times) -> Any:
