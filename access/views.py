@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, Final
 from uuid import UUID
@@ -20,6 +21,7 @@ from flowsched.errors import InvalidInput, VersionMismatch
 
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
 REPLAYED_HEADER: Final = "Idempotency-Replayed"
+_ENTITY_TAG: Final = re.compile(r'(?:W/)?"[!#-~\x80-\xff]*"')
 _REPEATED_HEADERS: Final = ("ETag", "Location")  # what of an answer a repeat gets again, beside status and body
 
 
@@ -80,17 +82,21 @@ def rendered(response: Response) -> Any:
 
 
 def expected_version(request: Request) -> int | None:
-    """The version that `If-Match` names; None without one. Raises VersionMismatch for a tag that no version has."""
-    given = request.headers.get("If-Match")
-    if given is None or given.strip() == "*":
+    """The version that `If-Match` names; None without one, or for `*`.
+
+    Raises InvalidInput for what is no entity tag, VersionMismatch for one that no version has, such as a weak one.
+    """
+    given = request.headers.get("If-Match", "*").strip()
+    if given == "*":
         return None
-    if "," in given:
-        raise InvalidInput("If-Match must be one entity tag", field="If-Match")
-    tag = given.strip()
-    digits = tag[1:-1]
-    if len(tag) < 3 or tag[0] != '"' or tag[-1] != '"' or not (digits.isascii() and digits.isdecimal()):  # noqa: PLR2004
+    if not _ENTITY_TAG.fullmatch(given):
+        raise InvalidInput(
+            "If-Match must be one entity tag as an ETag header has it, quotes included, or *", field="If-Match"
+        )
+    digits = given[1:-1]
+    if not digits.isdecimal():
         raise VersionMismatch(
-            f"If-Match {tag[:40]} is no version of this: read it again and send its ETag", reason="VERSION"
+            f"If-Match {given[:40]} is no version of this: read it again and send its ETag", reason="VERSION"
         )
     return int(digits) if len(digits) < 10 else -1  # noqa: PLR2004  versions are 32 bits
 

@@ -10,7 +10,6 @@ from django.db.models import QuerySet
 from django.urls import path
 from django_filters import FilterSet
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema, extend_schema_serializer
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,7 +17,7 @@ from access.views import RestView
 from flowsched.errors import InvalidInput
 from flowsched.rest.answers import refusals_out
 from flowsched.rest.bodies import nothing, read
-from flowsched.rest.fields import Strict, Text
+from flowsched.rest.fields import OneOf, Strict, Text
 from flowsched.rest.filtering import (
     FLAG,
     INSTANT,
@@ -146,7 +145,7 @@ class AcknowledgeIn(Strict):
 
     def get_fields(self) -> dict[str, Any]:
         """`as` is no name in Python."""
-        return {"as": serializers.ChoiceField(choices=["completed", "failed"]), **super().get_fields()}
+        return {"as": OneOf(["completed", "failed"]), **super().get_fields()}
 
 
 class TasksView(RestView):

@@ -90,6 +90,7 @@ class Strict(serializers.Serializer[Any]):
     """
 
     refused: Mapping[str, str] = {}
+    described: Mapping[str, Any] = {}  # what its JSON schema says besides
 
     def to_internal_value(self, data: Any) -> Any:
         """The values, unless a key is unknown."""

@@ -50,7 +50,7 @@ _KEY: Final = OpenApiParameter(
 )
 _IF_MATCH: Final = OpenApiParameter(
     "If-Match",
-    {"type": "string", "pattern": r'^(\*|"(0|[1-9][0-9]{0,8})")$'},
+    {"type": "string", "pattern": r'^(\*|(W/)?"[!#-~]*")$', "examples": ['"3"']},
     OpenApiParameter.HEADER,
     description="The ETag of the version that this is meant for; 412 if there is a newer one.",
 )
@@ -94,7 +94,7 @@ class Schema(AutoSchema):
     def _map_basic_serializer(self, serializer: Any, direction: str) -> Any:
         schema = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
         if isinstance(serializer, Strict):
-            schema["additionalProperties"] = False
+            schema.update(serializer.described, additionalProperties=False)
         return schema
 
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:

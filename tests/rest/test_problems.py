@@ -79,7 +79,7 @@ def test_a_failed_request_of_one_transaction_is_undone(failing):
 
 
 def test_fields_have_the_bodys_names(failing):
-    answer = problem(failing.get("test/fields/"), 400)
+    answer = problem(failing.post("test/fields/"), 400)
     assert answer["errors"] == [
         {"field": "outer.inner", "code": "invalid_input", "message": "is odd"},
         {"field": "name", "code": "invalid_input", "message": "is empty"},

@@ -9,7 +9,7 @@ from schedules.answers import ScheduleOut
 from schedules.models import TaskSchedule
 from scopes.models import TaskScheduleScope
 from tests.dispatcher.helpers import racks, raw
-from tests.rest.calls import call, fits, ok, racks_body, schedule_body, trail
+from tests.rest.calls import call, fits, ok, racks_body, refused, schedule_body, trail
 
 pytestmark = pytest.mark.django_db
 
@@ -157,9 +157,11 @@ def test_a_stale_version_is_412_and_changes_nothing(planner, verb):
         "DELETE scope": ("DELETE", f"scopes/{scope.pk}/", None),
     }[verb]
     before = TaskSchedule.objects.values().get(), list(TaskScheduleScope.objects.order_by("id").values())
-    for stale in ('"1"', '"99999999999"', 'W/"2"', "2", '"²"'):
+    for stale in ('"1"', '"99999999999"', 'W/"2"', '"²"', '"two"', '""'):
         response = call(planner, method, target, sent, if_match=stale)
         assert (response.status_code, response.json()["reason"]) == (412, "VERSION")
+    for none in ("2", '"2', "two", '"1", "2"', '"a b"', ""):
+        refused(call(planner, method, target, sent, if_match=none), 400, "If-Match")
     assert "planner: schedule.update (name)" in call(planner, method, target, sent, if_match='"1"').json()["detail"]
     assert (TaskSchedule.objects.values().get(), list(TaskScheduleScope.objects.order_by("id").values())) == before
     assert call(planner, method, target, sent, if_match='"2"').status_code in {200, 204}

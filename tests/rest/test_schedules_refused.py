@@ -46,7 +46,7 @@ BAD_CREATE = {
     "grace short": ({"misfire_grace": "19s"}, ["misfire_grace"]),
     "grace negative": ({"misfire_grace": "-1h"}, ["misfire_grace"]),
     "grace empty": ({"misfire_grace": ""}, ["misfire_grace"]),
-    "operation": ({"operation": {"type": "explode"}}, ["operation"]),
+    "operation": ({"operation": {"type": "explode"}}, ["operation.type"]),
     "operation text": ({"operation": "power_on"}, ["operation"]),
     "operation field": ({"operation": {"type": "power_on", "forced": True}}, ["operation.forced"]),
     "operation flag": ({"operation": {"type": "power_off", "forced": "yes"}}, ["operation.forced"]),

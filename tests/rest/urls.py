@@ -49,11 +49,10 @@ class Raises(RestView):
 
 
 class Fields(RestView):
-    verbs: ClassVar = {"GET": ""}
-
+    verbs: ClassVar = {"POST": ""}
     field_names: ClassVar = {"inner": "outer.inner"}
 
-    def get(self, request):
+    def post(self, request):
         raise errors.InvalidInput("two faults", fields={"inner": "is odd", "name": "is empty"})
 
 
