@@ -53,7 +53,7 @@ PARAMETERS = (
     ("ordering", "name;"), ("ordering", '"id"'), ("order_by", "id"), ("name__regex", "^(a+)+$"),
     ("name__contains", "a"),
     ("owner__password__startswith", "p"), ("_connector", "OR 1=1 OR"), ("_negated", "true"), ("pk__in", "1"),
-    ("operation_template__type", "x"), ("q", "x"), ("format", "api"), ("limit", "0"), ("limit", "-1"), ("limit", "201"),
+    ("operation_template__type", "x"), ("format", "api"), ("limit", "0"), ("limit", "-1"), ("limit", "201"),
     ("limit", "1e3"), ("limit", "\u0663"), ("limit", "9" * 5_000), ("offset", "-1"), ("offset", "1 OR 1=1"),
     ("offset", "NaN"),
     ("offset", "9" * 30), ("page", "2"), ("rack_id", "x"), ("rack_id", "' OR 1=1 --"), ("enabled", "maybe"),

@@ -14,10 +14,9 @@ from tests.faults.harness import ROOT, query
 
 pytestmark = pytest.mark.process
 BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-# What is another each time: ids, times, and how far a worker has come.
+# What is another each time: ids and times. No worker runs here, so that every task is still pending.
 VARIES = re.compile(
-    r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?"
-    r"|(?<=\"firing_id\": \")\d+|\b(pending|running|completed|PENDING|RUNNING|COMPLETED)\b"
+    r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?|(?<=\"firing_id\": \")\d+"
 )
 SPLIT = "---- end of block ----"
 

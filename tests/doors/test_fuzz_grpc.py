@@ -23,7 +23,7 @@ IDS = [
     (rpc, field["name"], field.get("label") == "repeated")
     for rpc, method in sorted(FACTS["methods"].items())
     for field in FACTS["messages"][method["request"]]
-    if field["type"] == "UUID"
+    if field["type"] == "UUID" and rpc != "DecommissionRack"
 ]
 
 
@@ -34,26 +34,27 @@ def flow(doors, people):
     make_racks(1)
     rpc, fields = create("standing", ("cron", "0 4 * * *"), RESET, racks(1)).grpc
     client.standing = client.call(rpc, **fields)
+    client.rows = fingerprint()
     return client
 
 
 def attempt(flow, rpc, request=None, **fields):
     """The status of a call that may fail, but in no way that is our fault; refused, it has changed nothing."""
-    before = fingerprint()
     error = flow.error(rpc, request, **fields)
     if error is None:
+        flow.rows = fingerprint()
         return grpc.StatusCode.OK
     taken = error.code() is grpc.StatusCode.UNKNOWN and details_of(error).reasons == ["NAME_TAKEN"]
     assert error.code() not in NEVER or taken, (rpc, error.code(), error.details())
     assert error.details(), (rpc, error.code())
-    assert fingerprint() == before, (rpc, error.code(), error.details())
+    assert fingerprint() == flow.rows, (rpc, error.code(), error.details())
     return error.code()
 
 
 def test_any_message(flow):
     """Every field of every request, with enums out of range, times out of range, ids and texts of any spelling."""
 
-    @settings(bounded, max_examples=120)
+    @settings(bounded, max_examples=100)
     @given(st.sampled_from(RPCS), st.data())
     def run(rpc, data):
         attempt(flow, rpc, data.draw(messages(flow.wire, FACTS["methods"][rpc]["request"])))
@@ -64,7 +65,7 @@ def test_any_message(flow):
 def test_any_bytes(flow):
     """What is no message is INVALID_ARGUMENT, at every RPC; what happens to be one is treated as one."""
 
-    @settings(bounded, max_examples=150)
+    @settings(bounded, max_examples=100)
     @given(st.sampled_from(RPCS), st.one_of(st.binary(max_size=60), st.binary(min_size=200, max_size=300)))
     def run(rpc, data):
         attempt(flow, rpc, data)
