@@ -12,10 +12,8 @@ from audit.models import AuditEntry
 from dispatcher.models import Firing, FiringScope
 from dispatcher.selectors import Reach
 from flowsched.cli import show
-from flowsched.errors import InvalidInput
 from schedules.durations import format_duration, to_nanoseconds
 from schedules.models import TaskSchedule
-from schedules.specs import spec_of
 from schedules.template import summary
 from tasks.models import Task
 
@@ -181,22 +179,6 @@ def audit_words(entry: AuditEntry) -> str:
 def _short(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else text[:59] + "…"  # noqa: PLR2004  a table's cell
-
-
-def next_runs(row: TaskSchedule, count: int, now: datetime) -> list[datetime]:
-    """The next `count` times this schedule runs, or would run if it were resumed now. Empty when it never does."""
-    try:
-        spec = spec_of(row)
-    except InvalidInput:
-        return []
-    if row.spec_type == TaskSchedule.SpecType.ONE_TIME:
-        return [row.next_run_at] if row.next_run_at else []
-    run = row.next_run_at if row.enabled else spec.first_run(now)
-    runs: list[datetime] = []
-    while run is not None and len(runs) < count:
-        runs.append(run)
-        run = spec.next_after(max(run, now))
-    return runs
 
 
 def local(moment: datetime, timezone: str) -> str:

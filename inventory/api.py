@@ -79,6 +79,7 @@ class RacksView(RestView):
     """All racks."""
 
     verbs: ClassVar = {"GET": "rack.read", "POST": "rack.create"}
+    links: ClassVar = {"POST": {"retrieve": ("racks_retrieve", {"id": "$response.body#/info/id"})}}
 
     @extend_schema(
         operation_id="racks_list",
@@ -131,6 +132,7 @@ class ComponentsView(RestView):
     """All components."""
 
     verbs: ClassVar = {"GET": "component.read", "POST": "component.create"}
+    links: ClassVar = {"POST": {"retrieve": ("components_retrieve", {"id": "$response.body#/info/id"})}}
 
     @extend_schema(
         operation_id="components_list",
@@ -182,6 +184,11 @@ class DomainsView(RestView):
     """All NVLink domains."""
 
     verbs: ClassVar = {"GET": "nvl_domain.read", "POST": "nvl_domain.create"}
+    links: ClassVar = {
+        "POST": {
+            name: (f"nvl_domains_{name}", {"id": "$response.body#/id"}) for name in ("retrieve", "attach", "detach")
+        }
+    }
 
     @extend_schema(
         operation_id="nvl_domains_list",

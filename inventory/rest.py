@@ -21,13 +21,21 @@ _HYPHENATED = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
 ID_SCHEMA = {
     "type": "string",
     "pattern": rf"^({_HYPHENATED}|{_HEX}{{32}}|\{{{_HYPHENATED}\}}|urn:uuid:{_HYPHENATED})$",
-    "example": "6f1d8f0e-53f5-4a8f-9a63-0c2f6b9f6b58",
+    "examples": ["6f1d8f0e-53f5-4a8f-9a63-0c2f6b9f6b58"],
 }
+
+
+_ONE_NAME = {"minProperties": 1, "maxProperties": 1}
+
+
+@extend_schema_field({"type": "string", "enum": TYPE_WORDS})
+class _Type(Text):
+    """A component type, in any spelling that is read elsewhere."""
 
 
 def _types() -> serializers.ListField:
     return serializers.ListField(
-        child=Text(max_length=16),
+        child=_Type(max_length=16),
         required=False,
         max_length=32,
         help_text=f"Only components of these types: {', '.join(TYPE_WORDS)}. Left out or empty: the whole rack.",
@@ -45,6 +53,8 @@ class Id(Text):
 class RackTargetIn(Strict):
     """One rack, by exactly one of its names."""
 
+    described = {"oneOf": [{"required": [name]} for name in ("id", "name", "external_id")]}
+
     id = Id(required=False)
     name = Text(required=False, max_length=MAX_NAME)
     external_id = Text(required=False, max_length=MAX_NAME)
@@ -54,6 +64,8 @@ class RackTargetIn(Strict):
 class DomainTargetIn(Strict):
     """All racks that are in an NVLink domain now."""
 
+    described = {"oneOf": [{"required": [name]} for name in ("id", "name")]}
+
     id = Id(required=False)
     name = Text(required=False, max_length=MAX_NAME)
     component_types = _types()
@@ -62,12 +74,14 @@ class DomainTargetIn(Strict):
 class ExternalRefIn(Strict):
     """A component by the id that another system gave it; the type decides where two have the same."""
 
-    type = Text(required=False, allow_blank=True, max_length=16)
+    type = _Type(required=False, allow_blank=True, max_length=16, help_text="Left out: whichever has it.")
     id = Text(max_length=MAX_NAME)
 
 
 class ComponentTargetIn(Strict):
     """One component, by its id or its external id."""
+
+    described = _ONE_NAME
 
     id = Id(required=False)
     external = ExternalRefIn(required=False)
@@ -75,17 +89,16 @@ class ComponentTargetIn(Strict):
 
 @extend_schema_serializer(component_name="TargetSpec")
 class TargetSpecIn(Strict):
-    """What to act on: racks, components or NVLink domains, one kind a request.
+    """What to act on: racks, components or NVLink domains, one kind a request."""
 
-    The validated value is a list of targets in request order.
-    """
+    described = _ONE_NAME
 
     racks = RackTargetIn(many=True, required=False)
     components = ComponentTargetIn(many=True, required=False)
     nvl_domains = DomainTargetIn(many=True, required=False)
 
     def validate(self, attrs: Mapping[str, Any]) -> list[Target]:
-        """The targets."""
+        """The targets, in request order."""
         kinds = [name for name in ("racks", "components", "nvl_domains") if name in attrs]
         if len(kinds) != 1:
             raise serializers.ValidationError(

@@ -35,7 +35,13 @@ SERVICE: Final = flow_pb2.DESCRIPTOR.services_by_name["Flow"]
 REQUEST_ID: Final = "x-request-id"
 MAX_ANSWER: Final = 64 * 1024 * 1024
 _GIVEN: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_IDS: Final = ("id", "schedule_id", "scope_id", "task_id")  # what a request is about, for the audit trail
+_IDS: Final = (
+    "id",
+    "schedule_id",
+    "scope_id",
+    "task_id",
+    "nvl_domain_identifier",
+)  # what a request is about, for the audit trail
 _CODES: Final = {code.value[0]: code for code in grpc.StatusCode}
 
 
@@ -163,7 +169,8 @@ def _object_id(request: Any) -> str:
     fields = request.DESCRIPTOR.fields_by_name
     for name in _IDS:
         if name in fields and fields[name].message_type is not None and request.HasField(name):
-            return str(getattr(request, name).id)
+            named = getattr(request, name).id
+            return str(getattr(named, "id", named))  # a domain is named by an Identifier, which holds the id
     return ""
 
 

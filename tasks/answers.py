@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from rest_framework import serializers
 
@@ -48,9 +49,9 @@ class TaskOut(serializers.Serializer[Any]):
         """The operation's name as Flow's clients know it (F-119)."""
         return operation_name(task.type, task.code, task.information)
 
-    def get_component_ids(self, task: Task) -> list[str]:
+    def get_component_ids(self, task: Task) -> list[UUID]:
         """The components, by type."""
-        by_type: dict[str, list[str]] = task.attributes.get("components_by_type", {})
+        by_type: dict[str, list[UUID]] = task.attributes.get("components_by_type", {})
         return [one for _, ids in sorted(by_type.items()) for one in ids]
 
 

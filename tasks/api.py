@@ -9,8 +9,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.urls import path
 from django_filters import FilterSet
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_serializer
-from rest_framework import serializers
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema, extend_schema_serializer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,7 +17,7 @@ from access.views import RestView
 from flowsched.errors import InvalidInput
 from flowsched.rest.answers import refusals_out
 from flowsched.rest.bodies import nothing, read
-from flowsched.rest.fields import Strict, Text
+from flowsched.rest.fields import OneOf, Strict, Text
 from flowsched.rest.filtering import (
     FLAG,
     INSTANT,
@@ -33,7 +32,7 @@ from flowsched.rest.filtering import (
     words_schema,
 )
 from flowsched.rest.paging import only
-from inventory.identifiers import MAX_NAME, check_name, check_text, parse_uuid
+from inventory.identifiers import MAX_NAME, check_name, parse_uuid
 from inventory.rest import ID_SCHEMA, TargetSpecIn
 from inventory.selectors import targets_resolve
 from tasks.answers import SubmittedOut, TaskDetailOut, TaskListOut, TaskOut, task_out
@@ -67,7 +66,7 @@ class TaskFilters(FilterSet):  # type: ignore[misc]  # django-filter has no type
     rack_id = Read(parse_uuid, schema=ID_SCHEMA, help_text="Also of a rack that was removed.")
     rack = Read(check_name, schema=NAME, method="of_rack", help_text="The rack's name; 404 if no rack ever had it.")
     schedule_id = Read(parse_uuid, schema=ID_SCHEMA, help_text="Also of a schedule that was deleted.")
-    schedule = Read(check_text, schema=NAME, field_name="schedule_name", help_text="The schedule's name at that time.")
+    schedule = Read(check_name, schema=NAME, field_name="schedule_name", help_text="The schedule's name at that time.")
     component_id = Read(parse_uuid, schema=ID_SCHEMA, method="of_component")
     type = Read(one_of(list(OperationType)), schema={"type": "string", "enum": list(OperationType)})
     code = Read(one_of(_CODES), schema={"type": "string", "enum": _CODES}, help_text="The operation as stored.")
@@ -88,7 +87,34 @@ class TaskFilters(FilterSet):  # type: ignore[misc]  # django-filter has no type
         return rows.filter(acts_on(value))
 
 
-@extend_schema_serializer(component_name="TaskSubmit")
+@extend_schema_serializer(
+    component_name="TaskSubmit",
+    examples=[
+        OpenApiExample(
+            "Power reset of the compute trays of a rack",
+            {
+                "operation": {"type": "power_reset"},
+                "target_spec": {"racks": [{"name": "r01", "component_types": ["compute"]}]},
+                "description": "stuck after the update",
+                "queue_options": {"conflict_strategy": "queue", "queue_timeout_seconds": 600},
+            },
+            request_only=True,
+        ),
+        OpenApiExample(
+            "Firmware of two components, by their serial numbers elsewhere",
+            {
+                "operation": {"type": "upgrade_firmware", "target_version": "1.4.2", "sub_targets": ["bmc"]},
+                "target_spec": {
+                    "components": [
+                        {"external": {"type": "compute", "id": "asset-000017"}},
+                        {"external": {"type": "compute", "id": "asset-000018"}},
+                    ]
+                },
+            },
+            request_only=True,
+        ),
+    ],
+)
 class TaskSubmitIn(Strict):
     """An operation to run now, one task a rack."""
 
@@ -108,7 +134,10 @@ class TaskSubmitIn(Strict):
         return attrs
 
 
-@extend_schema_serializer(component_name="TaskAcknowledge")
+@extend_schema_serializer(
+    component_name="TaskAcknowledge",
+    examples=[OpenApiExample("It is off", {"as": "completed", "note": "seen on site"}, request_only=True)],
+)
 class AcknowledgeIn(Strict):
     """How a task whose outcome is unknown ended, by somebody who looked."""
 
@@ -116,7 +145,7 @@ class AcknowledgeIn(Strict):
 
     def get_fields(self) -> dict[str, Any]:
         """`as` is no name in Python."""
-        return {"as": serializers.ChoiceField(choices=["completed", "failed"]), **super().get_fields()}
+        return {"as": OneOf(["completed", "failed"]), **super().get_fields()}
 
 
 class TasksView(RestView):
@@ -124,6 +153,13 @@ class TasksView(RestView):
 
     verbs: ClassVar = {"GET": "task.read", "POST": "task.submit"}
     field_names: ClassVar = OPERATION_FIELDS
+    problems: ClassVar = {"GET": {404}}  # a rack nobody ever had
+    links: ClassVar = {
+        "POST": {
+            name: (f"tasks_{name}", {"id": "$response.body#/task_ids/0"})
+            for name in ("retrieve", "cancel", "acknowledge")
+        }
+    }
 
     @extend_schema(summary="List tasks", parameters=parameters(TaskFilters), responses=TaskListOut, tags=["tasks"])
     def get(self, request: Request) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from flowsched.errors import Refusal
@@ -18,6 +19,28 @@ class RefusalOut(serializers.Serializer[Any]):
     outcome = serializers.CharField(help_text="rejected, failed, skipped, missed, or locked: try that one again.")
     reason_code = serializers.CharField(help_text="For programs.")
     reason = serializers.CharField(help_text="For people.")
+
+
+class FieldErrorOut(serializers.Serializer[Any]):
+    """A field at fault."""
+
+    field = serializers.CharField(help_text="Its place: `target_spec.racks.0.name`.")
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+@extend_schema_serializer(component_name="Problem")
+class ProblemOut(serializers.Serializer[Any]):
+    """What went wrong (RFC 9457)."""
+
+    type = serializers.CharField(help_text="urn:flowsched:problem: and the kind of error.")
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField(help_text="What, which, and what to do instead; for people.")
+    reason = serializers.CharField(help_text="For programs; may be empty.")
+    errors = FieldErrorOut(many=True)  # type: ignore[assignment]  # hides what only serializers of input use
+    request_id = serializers.CharField()
+    refusals = RefusalOut(many=True, required=False, help_text="When racks refused: each of them.")
 
 
 def refusals_out(refusals: Sequence[Refusal]) -> list[dict[str, Any]]:

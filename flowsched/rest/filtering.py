@@ -5,13 +5,13 @@ django-filter's own filters pass over what they cannot read (`active=ture` would
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
 from django import forms
-from django.db.models import QuerySet
+from django.db.models import F, OrderBy, QuerySet
 from django_filters import Filter, FilterSet
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ValidationError
@@ -54,23 +54,30 @@ class Read(Filter):  # type: ignore[misc]  # django-filter has no types
 
 
 class Ordering(Read):
-    """The order of a list: one of `columns` (word -> column), ascending, or descending with a `-`; ties by id."""
+    """The order of a list: one of `columns` (word -> column), ascending, or descending with a `-`; ties by id.
 
-    def __init__(self, columns: Mapping[str, str], *, help_text: str = "") -> None:
+    Rows without a value in one of the columns `nulls_last` come last in both directions.
+    """
+
+    def __init__(self, columns: Mapping[str, str], *, nulls_last: Collection[str] = (), help_text: str = "") -> None:
         words = [sign + word for word in columns for sign in ("", "-")]
         super().__init__(one_of(words), schema={"type": "string", "enum": words}, help_text=help_text)
-        self.columns = columns
+        self.columns, self.nulls_last = columns, nulls_last
 
     def filter(self, qs: Any, value: str | None) -> Any:
         """`qs` in that order."""
         if value is None:
             return qs
         sign = "-" if value.startswith("-") else ""
-        return qs.order_by(sign + self.columns[value.removeprefix("-")], f"{sign}id")
+        column = self.columns[value.removeprefix("-")]
+        last = True if column in self.nulls_last else None
+        return qs.order_by(OrderBy(F(column), descending=bool(sign), nulls_last=last), f"{sign}id")
 
 
-def listed(request: Request, filters: type[FilterSet], rows: QuerySet[Any]) -> tuple[list[Any], dict[str, int]]:
-    """The page of `rows` that the query parameters ask for, and what the answer says about it.
+def listed(
+    request: Request, filters: type[FilterSet], rows: QuerySet[Any], *, most: int | None = None
+) -> tuple[list[Any], dict[str, int]]:
+    """The page of `rows` that the query parameters ask for, and what the answer says about it; see `page` for `most`.
 
     Raises InvalidInput that names every parameter at fault.
     """
@@ -79,7 +86,7 @@ def listed(request: Request, filters: type[FilterSet], rows: QuerySet[Any]) -> t
     if not asked.is_valid():
         fields = {name: str(why[0]) for name, why in asked.errors.items()}
         raise InvalidInput("; ".join(f"{name}: {why}" for name, why in fields.items()), fields=fields)
-    return page(asked.qs, given)
+    return page(asked.qs, given, most=most)
 
 
 def parameters(filters: type[FilterSet] | None = None) -> list[OpenApiParameter]:
@@ -118,6 +125,11 @@ def one_of(words: list[str]) -> Callable[[str], str]:
         return text
 
     return read
+
+
+def word(words: list[str], **options: Any) -> Read:
+    """A filter by one of `words`."""
+    return Read(one_of(words), schema={"type": "string", "enum": words}, **options)
 
 
 def some_of(words: type[StrEnum]) -> Callable[[str], list[str]]:

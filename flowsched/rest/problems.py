@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
+from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOperation
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.db import DatabaseError, InterfaceError
-from django.http import Http404, HttpResponse, JsonResponse
+from django.http import Http404, HttpResponse, JsonResponse, UnreadablePostError
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from flowsched import db
-from flowsched.errors import FlowschedError, InvalidInput
+from flowsched.errors import FlowschedError, InvalidInput, TooLarge
 from flowsched.rest.answers import refusals_out
 
 logger = logging.getLogger(__name__)
@@ -28,6 +29,7 @@ logger = logging.getLogger(__name__)
 MEDIA_TYPE: Final = "application/problem+json"
 BASE: Final = "urn:flowsched:problem:"
 RETRY_SECONDS: Final = 2
+MAX_ERRORS: Final = 100  # entries of `errors`; a body may have thousands of faults
 
 # kind -> status and title; design.md's table of errors.
 STATUSES: Final[Mapping[str, tuple[int, str]]] = {
@@ -46,13 +48,25 @@ STATUSES: Final[Mapping[str, tuple[int, str]]] = {
     "unavailable": (503, "Something this needs is out of reach"),
 }
 
+# What Django raises while it reads a request, in our words.
+_FOREIGN: Final[Sequence[tuple[Any, Callable[[], Exception]]]] = (
+    (Http404, exceptions.NotFound),
+    (DjangoPermissionDenied, exceptions.PermissionDenied),
+    (RequestDataTooBig, lambda: TooLarge("the request is larger than this server reads")),
+    (
+        (SuspiciousOperation, BadRequest, UnreadablePostError),
+        lambda: InvalidInput("the request cannot be read: it is malformed, has too many parts, or ended too early"),
+    ),
+)
+
 
 def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     """DRF's handler: whatever a view raised, as a problem. What was written in the request's transaction is undone."""
     set_rollback()
     request = context.get("request")
     request_id = getattr(getattr(request, "_request", request), "request_id", "")
-    names = getattr(context.get("view"), "field_names", {})
+    has_body = getattr(request, "method", "") in {"POST", "PUT", "PATCH"}  # others' fields are query parameters
+    names = getattr(context.get("view"), "field_names", {}) if has_body else {}
     body, headers = problem_of(error, request_id=request_id, field_names=names)
     return Response(body, status=body["status"], headers=headers, content_type=MEDIA_TYPE)
 
@@ -96,7 +110,7 @@ def problem(
         "status": status,
         "detail": detail,
         "reason": reason,
-        "errors": errors or [],
+        "errors": (errors or [])[:MAX_ERRORS],
         "request_id": request_id,
     }
 
@@ -107,10 +121,9 @@ def plain_response(body: Mapping[str, Any]) -> HttpResponse:
 
 
 def _typed(error: Exception) -> Exception:
-    if isinstance(error, Http404):
-        return exceptions.NotFound()
-    if isinstance(error, DjangoPermissionDenied):
-        return exceptions.PermissionDenied()
+    for kinds, make in _FOREIGN:
+        if isinstance(error, kinds):
+            return make()
     if isinstance(error, (DatabaseError, InterfaceError)):
         try:
             with db.translate():

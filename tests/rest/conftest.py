@@ -21,3 +21,9 @@ def operator(db) -> Rest:
 def viewer(db) -> Rest:
     """May only look."""
     return rest("viewer", name="vera")
+
+
+@pytest.fixture
+def planner(db) -> Rest:
+    """May do everything with schedules."""
+    return rest("planner", name="planner")

@@ -19,6 +19,7 @@ from schedules.changes import UNSET, ScheduleChanges, schedule_update
 from schedules.models import TaskSchedule
 from schedules.selectors import schedule_get, schedules_list
 from schedules.services import schedule_create, schedule_delete, schedule_pause, schedule_resume
+from schedules.specs import runs_of
 from scopes.services import scopes_add, scopes_reconcile, scopes_remove
 from tasks.hold import hold_current, hold_json, hold_line
 from tasks.models import Hold
@@ -140,7 +141,7 @@ class Command(FlowCommand):
 
     def _preview(self, options: dict[str, Any]) -> None:
         row = schedule_get(options["name"])
-        runs = rendering.next_runs(row, arguments.bounded(options, "runs", MOST_RUNS), clock.now())
+        runs = runs_of(row, arguments.bounded(options, "runs", MOST_RUNS), clock.now())[0]
         reach = selectors.reach(row.id)
         if options["json"]:
             self.print_json(
