@@ -111,11 +111,7 @@ class Server:
                 field="bind",
             )
         try:
-            port = (
-                self._server.add_secure_port(address, tls)
-                if tls is not None
-                else self._server.add_insecure_port(address)
-            )
+            port = self._add_port(address, tls)
         except RuntimeError as error:
             raise PreconditionFailed(
                 f"cannot listen on {address}: it is taken, or none of this machine's; choose another with --bind",
@@ -144,7 +140,9 @@ class Server:
             return
         self._stopped = True
         self._health.stopping()
-        self._server.stop(grace).wait()
+        ended = self._server.stop(grace)
+        self._health.end_watches()
+        ended.wait()
         self._patience.stop()
         self._probe_patience.stop()
         _close_connections(self._pool, self._config.threads)

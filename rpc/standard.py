@@ -6,6 +6,8 @@ whoever may call them without a name must not keep a thread either.
 
 from __future__ import annotations
 
+import itertools
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
@@ -33,6 +35,43 @@ class _Behaviour:
         return self._run(*arguments)
 
 
+class _Watches:
+    """The streams that watch the health.
+
+    The servicer cannot end them, and one would hold up a stop for all its grace. Nor does it expect a watcher that
+    takes no answer, and waits for it with a lock that every probe needs.
+    """
+
+    def __init__(self, patience: Patience) -> None:
+        self._patience = patience
+        self._open: dict[int, Callable[[Any], None]] = {}
+        self._lock = threading.Lock()
+        self._numbers = itertools.count()
+
+    def add(self, send: Callable[[Any], None], context: grpc.ServicerContext) -> Callable[[Any], None]:
+        """What the servicer is given instead of `send`: the same with patience, and nothing follows the end (None)."""
+        number = next(self._numbers)
+        with self._lock:
+            self._open[number] = send
+
+        def guarded(answer: Any) -> None:
+            with self._lock:
+                found = self._open.get(number) if answer is not None else self._open.pop(number, None)
+            if found is not None:
+                with self._patience.waiting(context):
+                    found(answer)
+
+        return guarded
+
+    def end(self) -> None:
+        """End them all."""
+        with self._lock:
+            sends = list(self._open.values())
+            self._open.clear()
+        for send in sends:
+            send(None)
+
+
 class Health:
     """grpc.health.v1.Health: `Check` and `Watch`, for the server as a whole and for each service."""
 
@@ -40,12 +79,17 @@ class Health:
         self._servicer = health.HealthServicer(experimental_non_blocking=True, experimental_thread_pool=pool)
         self._patience = patience
         self._pool = pool
+        self._watches = _Watches(patience)
         for service in services:
             self._servicer.set(service, health_pb2.HealthCheckResponse.SERVING)
 
     def stopping(self) -> None:
         """Answer NOT_SERVING from now on, also to those who watch."""
         self._servicer.enter_graceful_shutdown()
+
+    def end_watches(self) -> None:
+        """End the calls of those who watch."""
+        self._watches.end()
 
     def handler(self) -> grpc.GenericRpcHandler:
         """The service."""
@@ -62,7 +106,8 @@ class Health:
 
         def run(stream: Iterator[bytes], context: grpc.ServicerContext, *send: Callable[[Any], None]) -> Any:
             data = next(self._patience.messages(stream, context), b"")
-            return behaviour(_parsed(_Check, data, context), context, *send)
+            request = _parsed(_Check, data, context)
+            return behaviour(request, context, *(self._watches.add(one, context) for one in send))
 
         return run
 

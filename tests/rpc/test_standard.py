@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
+from rpc import server as rpc_server
 from rpc.call import Method
 from rpc.methods import METHODS
 from rpc.proto import flow_pb2
@@ -64,8 +66,9 @@ def test_who_watches_hears_of_the_end_and_keeps_no_thread():
         assert {next(watch).status for watch in watches} == {SERVING}
         assert check(client) == SERVING
         with ThreadPoolExecutor(1) as other:
-            stopped = other.submit(server.server.stop, 1)
+            stopped = other.submit(server.server.stop, 60)
             assert {next(watch).status for watch in watches} == {NOT_SERVING}
+            assert [list(watch) for watch in watches] == [[]] * 20  # and they have ended in order
             stopped.result(20)
 
 
@@ -139,3 +142,28 @@ def test_after_the_grace_calls_are_cancelled(transactional_db):
         assert inside.wait(10)
         server.server.stop(0.2)
         assert call.exception(10).code() in {grpc.StatusCode.CANCELLED, grpc.StatusCode.UNAVAILABLE}
+
+
+def test_a_watcher_that_takes_no_answer_keeps_nobody_waiting(monkeypatch):
+    """A connection that grants no window: what is sent to it never arrives, and probes need the same lock."""
+    monkeypatch.setattr(rpc_server, "PROBE_WITHIN", 0.5)
+    with running(METHODS) as server:
+        host, _, port = server.address.rpartition(":")
+        with socket.create_connection((host, int(port)), timeout=10) as raw, server.client() as client:
+            raw.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"\x00\x04\x00\x00\x00\x00"))
+            raw.sendall(frame(1, 4, 1, headers("/grpc.health.v1.Health/Watch")) + frame(0, 1, 1, b"\x00" * 5))
+            time.sleep(0.3)
+            assert check(client, timeout=5) == SERVING
+            server.server.stop(5)
+
+
+def frame(kind: int, flags: int, stream: int, data: bytes) -> bytes:
+    return len(data).to_bytes(3) + bytes([kind, flags]) + stream.to_bytes(4) + data
+
+
+def headers(path: str) -> bytes:
+    """A gRPC request's header block, nothing compressed."""
+    fields = {":method": "POST", ":scheme": "http", ":path": path, ":authority": "x", "te": "trailers"}
+    fields["content-type"] = "application/grpc"
+    texts = [(name.encode(), value.encode()) for name, value in fields.items()]
+    return b"".join(bytes([0, len(name)]) + name + bytes([len(value)]) + value for name, value in texts)
