@@ -18,6 +18,7 @@ from access.callers import Caller
 from access.rest import caller_of, request_id_of
 from flowsched.actor import Actor, Door
 from flowsched.errors import InvalidInput, VersionMismatch
+from flowsched.rest.answers import Link
 
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
 REPLAYED_HEADER: Final = "Idempotency-Replayed"
@@ -35,7 +36,7 @@ class RestView(APIView):
     verbs: ClassVar[Mapping[str, str]] = {}
     field_names: ClassVar[Mapping[str, str]] = {}
     problems: ClassVar[Mapping[str, Collection[int]]] = {}
-    links: ClassVar[Mapping[str, Mapping[str, tuple[str, Mapping[str, str]]]]] = {}
+    links: ClassVar[Mapping[str, Mapping[str, Link]]] = {}
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
 
     @property

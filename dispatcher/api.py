@@ -18,6 +18,7 @@ from dispatcher.filterset import FiringFilter, HistoryFilter
 from dispatcher.firing import trigger
 from dispatcher.models import Firing
 from dispatcher.selectors import firing_get, firings_all, of_schedule, outcomes_of, reach, schedule_known
+from flowsched.rest.answers import Link
 from flowsched.rest.bodies import nothing
 from flowsched.rest.filtering import listed, parameters
 from flowsched.rest.paging import only, whole
@@ -39,8 +40,8 @@ class TriggerView(RestView):
     verbs: ClassVar = {"POST": "schedule.trigger"}
     links: ClassVar = {
         "POST": {
-            "firing": ("firings_retrieve", {"id": "$response.body#/firing_id"}),
-            "task": ("tasks_retrieve", {"id": "$response.body#/task_ids/0"}),
+            "firing": Link("firings_retrieve", {"id": "$response.body#/firing_id"}),
+            "task": Link("tasks_retrieve", {"id": "$response.body#/task_ids/0"}),
         }
     }
 

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from access.views import RestView
+from flowsched.rest.answers import Link
 from flowsched.rest.bodies import read
 from flowsched.rest.filtering import listed, parameters
 from flowsched.rest.paging import only
@@ -69,6 +70,8 @@ RACK: Final = {
     "location": {"region": "us-west", "datacenter": "SJC01", "room": "EW-A01", "position": "A01"},
     "components": [TRAY],
 }
+# A body's part that aims at the rack which was just shown.
+_ON_RACK: Final = {"target_spec": {"racks": [{"id": "$response.body#/info/id"}]}}
 
 
 def _id(noun: str) -> OpenApiParameter:
@@ -79,7 +82,7 @@ class RacksView(RestView):
     """All racks."""
 
     verbs: ClassVar = {"GET": "rack.read", "POST": "rack.create"}
-    links: ClassVar = {"POST": {"retrieve": ("racks_retrieve", {"id": "$response.body#/info/id"})}}
+    links: ClassVar = {"POST": {"retrieve": Link("racks_retrieve", {"id": "$response.body#/info/id"})}}
 
     @extend_schema(
         operation_id="racks_list",
@@ -114,6 +117,7 @@ class RackView(RestView):
     """One rack."""
 
     verbs: ClassVar = {"GET": "rack.read"}
+    links: ClassVar = {"GET": {name: Link(name, body=_ON_RACK) for name in ("schedules_create", "tasks_create")}}
 
     @extend_schema(
         operation_id="racks_retrieve",
@@ -132,7 +136,7 @@ class ComponentsView(RestView):
     """All components."""
 
     verbs: ClassVar = {"GET": "component.read", "POST": "component.create"}
-    links: ClassVar = {"POST": {"retrieve": ("components_retrieve", {"id": "$response.body#/info/id"})}}
+    links: ClassVar = {"POST": {"retrieve": Link("components_retrieve", {"id": "$response.body#/info/id"})}}
 
     @extend_schema(
         operation_id="components_list",
@@ -186,7 +190,7 @@ class DomainsView(RestView):
     verbs: ClassVar = {"GET": "nvl_domain.read", "POST": "nvl_domain.create"}
     links: ClassVar = {
         "POST": {
-            name: (f"nvl_domains_{name}", {"id": "$response.body#/id"}) for name in ("retrieve", "attach", "detach")
+            name: Link(f"nvl_domains_{name}", {"id": "$response.body#/id"}) for name in ("retrieve", "attach", "detach")
         }
     }
 

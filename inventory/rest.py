@@ -91,7 +91,7 @@ class ComponentTargetIn(Strict):
 class TargetSpecIn(Strict):
     """What to act on: racks, components or NVLink domains, one kind a request."""
 
-    described = _ONE_NAME
+    described = _ONE_NAME | {"properties": {kind: {"minItems": 1} for kind in ("racks", "components", "nvl_domains")}}
 
     racks = RackTargetIn(many=True, required=False)
     components = ComponentTargetIn(many=True, required=False)

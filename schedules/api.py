@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from access.views import RestView, etag, expected_version
+from flowsched.rest.answers import Link
 from flowsched.rest.bodies import nothing, read
 from flowsched.rest.filtering import listed, parameters
 from flowsched.rest.paging import only, whole
@@ -76,7 +77,7 @@ class SchedulesView(RestView):
     verbs: ClassVar = {"GET": "schedule.read", "POST": "schedule.create"}
     field_names: ClassVar = FIELD_NAMES
     links: ClassVar = {
-        "POST": {name: (name, {"id": "$response.body#/id"}) for name in _OF_A_SCHEDULE},
+        "POST": {name: Link(name, {"id": "$response.body#/id"}) for name in _OF_A_SCHEDULE},
     }
 
     @extend_schema(

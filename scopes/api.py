@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from access.views import RestView, etag, expected_version
 from flowsched.errors import InvalidInput
+from flowsched.rest.answers import Link
 from flowsched.rest.bodies import read
 from flowsched.rest.filtering import parameters as described
 from flowsched.rest.paging import bounds, only, page
@@ -46,7 +47,9 @@ class ScopesView(RestView):
 
     verbs: ClassVar = {"GET": "scope.read", "POST": "scope.add", "PUT": "scope.reconcile"}
     links: ClassVar = {
-        method: {name: (name, {"id": "$response.body#/scopes/0/id"}) for name in ("scopes_retrieve", "scopes_remove")}
+        method: {
+            name: Link(name, {"id": "$response.body#/scopes/0/id"}) for name in ("scopes_retrieve", "scopes_remove")
+        }
         for method in ("GET", "POST", "PUT")
     }
 

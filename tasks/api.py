@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from access.views import RestView
 from flowsched.errors import InvalidInput
-from flowsched.rest.answers import refusals_out
+from flowsched.rest.answers import Link, refusals_out
 from flowsched.rest.bodies import nothing, read
 from flowsched.rest.fields import OneOf, Strict, Text
 from flowsched.rest.filtering import (
@@ -156,7 +156,7 @@ class TasksView(RestView):
     problems: ClassVar = {"GET": {404}}  # a rack nobody ever had
     links: ClassVar = {
         "POST": {
-            name: (f"tasks_{name}", {"id": "$response.body#/task_ids/0"})
+            name: Link(f"tasks_{name}", {"id": "$response.body#/task_ids/0"})
             for name in ("retrieve", "cancel", "acknowledge")
         }
     }

@@ -24,10 +24,31 @@ OPERATION_FIELDS = {
 } | {"operation": "operation.type", "queue_timeout": "queue_options.queue_timeout_seconds"}
 
 
+def _only(*kinds: str, **properties: Mapping[str, Any] | bool) -> dict[str, Any]:
+    return {"properties": {"type": {"enum": list(kinds)}, **properties}}
+
+
+_NOT_SET: Mapping[str, Any] = {"const": False}
+_NO_FIRMWARE: Mapping[str, Mapping[str, Any] | bool] = {
+    "target_version": {"const": ""},
+    "start_time": False,
+    "end_time": False,
+    "sub_targets": {"maxItems": 0},
+    "override_version_check": _NOT_SET,
+}
+
+
 @extend_schema_serializer(component_name="Operation")
 class OperationIn(Strict):
     """What to do."""
 
+    described = {
+        "oneOf": [
+            _only("power_on", "bring_up", "ingest", forced=_NOT_SET, **_NO_FIRMWARE),
+            _only("power_off", "power_reset", **_NO_FIRMWARE),
+            _only("upgrade_firmware", forced=_NOT_SET),
+        ]
+    }
     refused = {
         "rule_id": "operation rules are not supported: leave it out",
         "authentication_data": "nothing here stores a secret: configure the credentials at the executor",

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from flowsched.errors import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """From an answer to an operation, by its id: parameters, or parts of a body, from `$response.body#/…`."""
+
+    operation: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    body: Any = None
+
+    def described(self) -> dict[str, Any]:
+        """As OpenAPI writes it."""
+        body = {} if self.body is None else {"requestBody": self.body}
+        return {"operationId": self.operation, "parameters": dict(self.parameters), **body}
 
 
 class RefusalOut(serializers.Serializer[Any]):

@@ -2,8 +2,8 @@
 
 Which failures an operation can answer follows from what it is (who may, is there an id in its path, does it take a
 body) and from which helpers its handler calls: a handler that calls `repeatable` takes an Idempotency-Key. What does
-not follow, a view adds: `problems` (method -> further statuses) and `links` (method -> name -> operation and
-parameters, for whoever walks the API by its own answers).
+not follow, a view adds: `problems` (method -> further statuses) and `links` (method -> name -> Link, for whoever walks
+the API by its own answers).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Schema(AutoSchema):
     def _map_basic_serializer(self, serializer: Any, direction: str) -> Any:
         schema = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
         if isinstance(serializer, Strict):
-            schema.update(serializer.described, additionalProperties=False)
+            _add(schema, {**serializer.described, "additionalProperties": False})
         return schema
 
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
@@ -104,10 +104,7 @@ class Schema(AutoSchema):
             response["headers"] = {**response.get("headers", {}), **{name: _header(name) for name in self._headers()}}
         links = getattr(self.view, "links", {}).get(self.method)
         if links:
-            found[min(found)]["links"] = {
-                name: {"operationId": operation, "parameters": dict(parameters)}
-                for name, (operation, parameters) in links.items()
-            }
+            found[min(found)]["links"] = {name: link.described() for name, link in links.items()}
         for status in sorted(self._statuses()):
             found[str(status)] = {"$ref": f"#/components/responses/{_NAMES[status][0]}"}
         return found
@@ -134,6 +131,15 @@ class Schema(AutoSchema):
         if "repeatable" in self._calls:
             found.add(422)
         return found
+
+
+def _add(schema: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Put `more` into `schema`, into what is there already where it is."""
+    for key, value in more.items():
+        if isinstance(value, Mapping) and isinstance(schema.get(key), dict):
+            _add(schema[key], value)
+        else:
+            schema[key] = value
 
 
 def _header(name: str) -> dict[str, Any]:
