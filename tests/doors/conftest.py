@@ -15,7 +15,7 @@ from flowsched.actor import SYSTEM
 from flowsched.wsgi import application
 from tests.doors.restclient import Rest
 from tests.doors.servers import Doors
-from tests.doors.world import truncate
+from tests.doors.world import import_example, truncate
 
 ROLES = ("viewer", "operator", "planner", "inventory")
 
@@ -87,6 +87,13 @@ class Quiet(WSGIRequestHandler):
 def people(database):
     """Role -> token; `superuser` may do everything."""
     return make_people()
+
+
+@pytest.fixture
+def flow(doors, people, tmp_path):
+    """A client of the wire who may do everything; the example rack is there."""
+    import_example(tmp_path)
+    return doors.grpc(people["superuser"])
 
 
 def make_people() -> dict[str, str]:

@@ -53,17 +53,14 @@ def away():
     """The database lets nobody in any more, and has thrown out who was."""
     name = connection.settings_dict["NAME"]
     parameters = connection.get_connection_params()
-    mine = query("SELECT pg_backend_pid()")[0][0]
     for key in ("cursor_factory", "context"):
         parameters.pop(key, None)
+    theirs = "FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s"
     with psycopg.connect(**parameters | {"dbname": "postgres"}, autocommit=True) as admin:
         admin.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
         try:
-            admin.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s AND pid <> %s",
-                [DOORS, mine],
-            )
-            wait_for(lambda: not query("SELECT 1 FROM pg_stat_activity WHERE application_name = %s", DOORS), 10, "gone")
+            query(f"SELECT pg_terminate_backend(pid) {theirs}", DOORS)
+            wait_for(lambda: not query(f"SELECT 1 {theirs}", DOORS), 10, "the doors' sessions have ended")
             yield
         finally:
             admin.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')

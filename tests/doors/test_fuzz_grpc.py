@@ -161,9 +161,9 @@ FINE = {  # what else a request needs so that its id is looked at
 
 def test_ids_of_every_spelling(flow):
     """TH-25, F-113, F-121: what is no id, and the zero id, is refused by the field's name; the rest is looked up."""
-    for rpc, field, repeated in IDS:
+    for number, (rpc, field, repeated) in enumerate(IDS):
         fine = FINE.get(rpc, {"target_spec": NAMED} if field == "rule_id" else {})
-        for text in NO_IDS:
+        for text in NO_IDS[number % 4 :: 4]:
             error = flow.error(rpc, **fine, **{field: [{"id": text}] if repeated else {"id": text}})
             where = (rpc, field, text[:50], error and error.details())
             assert error, where

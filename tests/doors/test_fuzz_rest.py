@@ -67,7 +67,8 @@ def rest(doors, people):
     client = doors.rest(people["superuser"])
     client.ok("POST", "schedules/", create(NAME, ("interval", "1h"), RESET, racks(1)).rest[2])
     client.rows = fingerprint()
-    return client
+    yield client
+    assert fingerprint() == client.rows
 
 
 def attempt(rest, method, path, body=None, **more):
@@ -75,9 +76,10 @@ def attempt(rest, method, path, body=None, **more):
     answer = rest(method, path, body, **more)
     where = (method, path[:100], str(body)[:300], answer.raw[:500])
     assert answer.status < 500, where
-    rows = fingerprint()
-    assert answer.status < 400 or rows == rest.rows, where
-    rest.rows = rows
+    if method != "GET":  # which the fixture asks about once, at the end
+        rows = fingerprint()
+        assert answer.status < 400 or rows == rest.rows, where
+        rest.rows = rows
     return answer
 
 

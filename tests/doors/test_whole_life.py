@@ -11,50 +11,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.doors.statuses import refused
-from tests.doors.world import COMPUTE, SWITCH, import_example, make_racks, rack_id
+from tests.doors.walk import R01, create, external, moment, names, near, racks
+from tests.doors.world import COMPUTE, SWITCH, make_racks, rack_id
 from tests.faults.harness import database_clock
 
 pytestmark = pytest.mark.process
-R01 = "f3a1c2d4-1001-4000-8000-000000000001"
 TRAYS = ["f3a1c2d4-3001-4000-8000-000000000001", "f3a1c2d4-3001-4000-8000-000000000002"]
 ONCE = "2031-05-06T07:08:09Z"
-
-
-@pytest.fixture
-def flow(doors, people, tmp_path):
-    """A client who may do everything; the example rack is there."""
-    import_example(tmp_path)
-    return doors.grpc(people["superuser"])
-
-
-def racks(*targets):
-    return {"racks": {"targets": list(targets)}}
-
-
-def external(flow, text, kind="COMPUTE"):
-    number = flow.wire.number(f"COMPONENT_TYPE_{kind}")
-    return {"components": {"targets": [{"external": {"type": number, "id": text}}]}}
-
-
-def create(flow, name, spec, target_spec, kind="power_reset", *, policy="OVERLAP_POLICY_SKIP", **operation):
-    words = dict(zip(("type", "spec", "timezone"), spec, strict=False))
-    words["type"] = flow.wire.number(f"SCHEDULE_SPEC_TYPE_{words['type']}")
-    return flow.CreateTaskSchedule(
-        schedule={"name": name, "spec": words, "overlap_policy": flow.wire.number(policy)},
-        operation={kind: {"target_spec": target_spec, **operation}},
-    )
-
-
-def moment(stamp):
-    return stamp.ToDatetime(tzinfo=UTC)
-
-
-def near(stamp, expected):
-    return abs(moment(stamp) - expected) < timedelta(seconds=20)
-
-
-def names(rows):
-    return [row.name for row in rows]
 
 
 def test_created_by_rack_name_and_by_component_external_id(flow):

@@ -6,11 +6,10 @@ import grpc
 import pytest
 
 from tests.doors.statuses import refusals_of, refused
-from tests.doors.test_whole_life import R01, create, external, flow, near, racks
+from tests.doors.walk import R01, create, external, near, racks
 from tests.doors.world import COMPUTE, component_id, make_racks, rack_id
 from tests.faults.harness import database_clock
 
-__all__ = ["flow"]
 pytestmark = pytest.mark.process
 COMPUTES, SWITCHES, SHELVES = 1, 2, 3
 PENDING, TERMINATED, WAITING = 1, 5, 6
