@@ -250,3 +250,16 @@ FLOWSCHED_RUN_BACKOFF = [
 # A JSON file that makes simulated components slow or faulty, see tasks/executors/simulated.py; none is fine.
 FLOWSCHED_SIMULATED = env.path("FLOWSCHED_SIMULATED", default=DATA_DIR / "simulated.json")
 FLOWSCHED_SIMULATED_LATENCY = env.seconds("FLOWSCHED_SIMULATED_LATENCY", default=0.05)  # a component
+
+# The gRPC door -------------------------------------------------------------------------------------------------
+FLOWSCHED_GRPC_THREADS = env.int("FLOWSCHED_GRPC_THREADS", default=10)
+FLOWSCHED_GRPC_DEADLINE = env.seconds("FLOWSCHED_GRPC_DEADLINE", default=30.0)
+FLOWSCHED_GRPC_CERT = env.file("FLOWSCHED_GRPC_CERT")
+FLOWSCHED_GRPC_KEY = env.file("FLOWSCHED_GRPC_KEY")
+FLOWSCHED_GRPC_CLIENT_CA = env.file("FLOWSCHED_GRPC_CLIENT_CA")
+FLOWSCHED_GRPC_USERS = env.pairs("FLOWSCHED_GRPC_USERS")
+FLOWSCHED_GRPC_REFLECTION = env.bool("FLOWSCHED_GRPC_REFLECTION", default=not PRODUCTION)
+
+# What the build wrote into the environment; Version answers it.
+FLOWSCHED_BUILD_TIME = env.str("FLOWSCHED_BUILD_TIME", default="unknown")
+FLOWSCHED_GIT_COMMIT = env.str("FLOWSCHED_GIT_COMMIT", default="unknown")

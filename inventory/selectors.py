@@ -178,6 +178,11 @@ def rack_get(name_or_id: str) -> Rack:
     return racks_named([name_or_id], live)[0]
 
 
+def rack_names(ids: Iterable[UUID]) -> dict[UUID, str]:
+    """The names of those racks that are there, by id."""
+    return dict(Rack.objects.filter(id__in=list(ids), deleted_at__isnull=True).values_list("id", "name"))
+
+
 def racks_named(names_or_ids: Sequence[str], racks: QuerySet[Rack]) -> list[Rack]:
     """The racks of a query with these ids or names, each once, in the order given. NotFound for the first missing."""
     rows = list(racks.filter(_named(names_or_ids, what="rack")))

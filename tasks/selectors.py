@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import BooleanField, F, Func, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import BooleanField, Count, F, Func, OuterRef, Q, QuerySet, Subquery, Value
 
 from flowsched.errors import InvalidInput, NotFound
 from inventory.models import Rack
@@ -114,6 +115,24 @@ def with_run(tasks: QuerySet[Task]) -> QuerySet[Task]:
     """`tasks`, each with `run_id`: its newest run, or None. No query more."""
     newest = Run.objects.filter(task_id=OuterRef("id")).order_by("-started_at", "-id").values("id")[:1]
     return tasks.annotate(run_id=Subquery(newest))
+
+
+@dataclass(slots=True)
+class ActiveCounts:
+    """How many tasks of a rack have not ended, by state."""
+
+    waiting: int = 0
+    pending: int = 0
+    running: int = 0
+
+
+def active_counts(racks: Collection[UUID]) -> dict[UUID, ActiveCounts]:
+    """The counts of each of these racks; one query."""
+    found = {rack: ActiveCounts() for rack in racks}
+    rows = Task.objects.filter(lane__in=list(racks), status__in=sorted(ACTIVE)).order_by()
+    for rack, status, count in rows.values_list("lane", "status").annotate(count=Count("id")):
+        setattr(found[rack], status, count)
+    return found
 
 
 def runs_of(task_id: UUID) -> list[Run]:

@@ -11,10 +11,14 @@ from functools import cache
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.decorators import method_decorator
 from django.views import View
+from django.views.decorators.csrf import csrf_exempt
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiYamlRenderer
 from drf_spectacular.views import SpectacularSwaggerSplitView
+from rest_framework.renderers import JSONRenderer
+from rest_framework.response import Response
 
 from flowsched.rest.problems import plain_response, problem
 
@@ -34,6 +38,7 @@ def _rendered(form: str) -> bytes:
     return text
 
 
+@method_decorator(csrf_exempt, name="dispatch")  # it only reads: a POST is told so, not that it lacks a token
 class SchemaView(View):
     """The document: YAML, or JSON with `?format=json` or where JSON is all that is accepted."""
 
@@ -57,6 +62,12 @@ class DocsView(SpectacularSwaggerSplitView):
     permission_classes = ()
     throttle_classes = ()
     http_method_names = ["get", "head"]
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """A problem in JSON: the page's own renderer would write it as text."""
+        response = super().handle_exception(exc)
+        self.request.accepted_renderer = JSONRenderer()
+        return response
 
 
 def _accepts_json_only(request: HttpRequest) -> bool:

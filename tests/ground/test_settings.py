@@ -122,3 +122,22 @@ def test_developers_file_that_cannot_be_read(tmp_path):
     path.write_text("# words\n\nFLOWSCHED_DEBUG='1'\nnonsense\n")
     with pytest.raises(ImproperlyConfigured, match=r"line 4"):
         read_file(path)
+
+
+def test_files_and_pairs(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    read = Environment({"F": "tls/a.pem", "P": "spiffe://x/a=alice , dns=a=bob,", "BLANK": "  "})
+    assert read.file("F") == REPOSITORY / "tls" / "a.pem"
+    assert read.file("BLANK") is None
+    assert read.pairs("P") == {"spiffe://x/a": "alice", "dns=a": "bob"}
+    assert read.pairs("BLANK") == {}
+    for text in ("alice", "=alice", "name=", "a=b,a=c"):
+        with pytest.raises(ImproperlyConfigured, match="P: "):
+            Environment({"P": text}).pairs("P")
+
+
+def test_reflection_is_for_tests_and_developers(load):
+    assert load(**PRODUCTION)["FLOWSCHED_GRPC_REFLECTION"] is False
+    assert load(**PRODUCTION, FLOWSCHED_GRPC_REFLECTION="1")["FLOWSCHED_GRPC_REFLECTION"] is True
+    assert load(FLOWSCHED_TESTING="1")["FLOWSCHED_GRPC_REFLECTION"] is True
+    assert load(FLOWSCHED_DEBUG="1", FLOWSCHED_GRPC_REFLECTION="0")["FLOWSCHED_GRPC_REFLECTION"] is False
