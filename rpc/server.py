@@ -19,6 +19,7 @@ from django.conf import settings
 from django.db import connections
 from google.protobuf.internal import api_implementation
 
+from flowsched.bind import Bind
 from flowsched.errors import InvalidInput, PreconditionFailed
 from rpc.call import Method
 from rpc.patience import Patience
@@ -152,15 +153,11 @@ class Server:
 
 def is_local(address: str) -> bool:
     """Whether only this machine can reach `address`. Raises InvalidInput for what is no address."""
-    if address.startswith("unix:"):
-        return True
-    host, colon, port = address.rpartition(":")
-    if not colon or not host or not (port.isascii() and port.isdecimal() and int(port) < 1 << 16):
-        raise InvalidInput(f"'{address}' is no address: give host:port, [v6]:port or unix:path", field="bind")
+    bind = Bind.parse(address)
     try:
-        return ipaddress.ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
+        return bool(bind.path) or ipaddress.ip_address(bind.host).is_loopback
     except ValueError:
-        return host == "localhost"
+        return bind.host == "localhost"
 
 
 def _close_connections(pool: ThreadPoolExecutor, threads: int) -> None:

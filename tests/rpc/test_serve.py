@@ -37,7 +37,8 @@ class Servers:
 
     def start(self, *words, **extra):
         """A server that listens, and where."""
-        process = self.product.start("serve_grpc", *(words or ("--bind", "127.0.0.1:0")), **extra)
+        extra.setdefault("FLOWSCHED_GRPC_BIND", "127.0.0.1:0")
+        process = self.product.start("serve_grpc", *words, **extra)
         wait_for(lambda: LISTENING.search(self.said(process)) or process.poll() is not None, 40, "it listens")
         found = LISTENING.search(self.said(process))
         assert found, self.said(process)
@@ -153,6 +154,12 @@ def test_a_second_signal_ends_it_at_once(servers):
         assert call.exception(20).code() == grpc.StatusCode.UNAVAILABLE
     assert "stopping at once" in servers.said(process)
     assert TaskSchedule.objects.get().enabled is True
+
+
+def test_where_it_listens_is_a_setting(servers):
+    process, address = servers.start(FLOWSCHED_GRPC_BIND="127.0.0.2:0")
+    assert address.startswith("127.0.0.2:")
+    assert terminate(process) == 0
 
 
 def test_what_cannot_be_served_is_refused_in_words(servers, tmp_path):

@@ -16,8 +16,6 @@ from rpc.methods import METHODS
 from rpc.presence import Presence
 from rpc.server import Config, Server
 
-DEFAULT_BIND = "127.0.0.1:50051"
-
 
 class Command(FlowCommand):
     """The gRPC server process."""
@@ -28,10 +26,10 @@ class Command(FlowCommand):
         """Options."""
         parser.add_argument(
             "--bind",
-            default=DEFAULT_BIND,
+            default=settings.FLOWSCHED_GRPC_BIND,
             metavar="HOST:PORT",
-            help="where to listen: host:port, [v6]:port or unix:path (default %(default)s); beyond this machine only "
-            "with TLS, see FLOWSCHED_GRPC_CERT",
+            help="where to listen: host:port, [v6]:port or unix:path (default FLOWSCHED_GRPC_BIND, %(default)s); "
+            "beyond this machine only with TLS, see FLOWSCHED_GRPC_CERT",
         )
 
     def run(self, **options: Any) -> int:
