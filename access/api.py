@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from access.permissions import PERMISSIONS
 from access.views import RestView
+from flowsched.rest.paging import only
 
 
 class MeOut(serializers.Serializer[Any]):
@@ -29,7 +30,8 @@ class MeView(RestView):
 
     @extend_schema(summary="Who am I, and what may I do", responses=MeOut, tags=["me"])
     def get(self, request: Request) -> Response:
-        """Answer it."""
+        """The caller's name, its verbs, and the first characters of its token."""
+        only(request, ())
         caller = self.caller
         allowed = [name for name in PERMISSIONS if caller.may(name)]
         return Response({"name": caller.name, "verbs": allowed, "token": caller.token})

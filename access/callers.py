@@ -60,7 +60,7 @@ class Caller:
 
 def by_token(text: str) -> Caller:
     """The caller that a bearer token belongs to. Raises Unauthenticated, always in the same words."""
-    if not text.isascii() or not 0 < len(text) <= MAX_TOKEN:
+    if not (text.isascii() and text.isprintable() and 0 < len(text) <= MAX_TOKEN):
         raise Unauthenticated(_NOT_KNOWN, reason="TOKEN_UNKNOWN")
     digest = hash_token(text)
     rows = Token.objects.filter(token_key=text[: CONSTANTS.TOKEN_KEY_LENGTH], user__is_active=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, Final
 from uuid import UUID
 
@@ -17,18 +18,25 @@ from access.callers import Caller
 from access.rest import caller_of, request_id_of
 from flowsched.actor import Actor, Door
 from flowsched.errors import InvalidInput, VersionMismatch
+from flowsched.rest.answers import Link
 
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
+REPLAYED_HEADER: Final = "Idempotency-Replayed"
+_ENTITY_TAG: Final = re.compile(r'(?:W/)?"[!#-~\x80-\xff]*"')
+_REPEATED_HEADERS: Final = ("ETag", "Location")  # what of an answer a repeat gets again, beside status and body
 
 
 class RestView(APIView):
     """A REST view: `verbs` maps each method to the verb of the permission table, or to "" for any known caller.
 
-    `field_names` maps a field as the services call it to the field of the body.
+    `field_names` maps a field as the services call it to the field of the body. `problems` and `links` are for the
+    OpenAPI document, see flowsched/rest/schema.py.
     """
 
     verbs: ClassVar[Mapping[str, str]] = {}
     field_names: ClassVar[Mapping[str, str]] = {}
+    problems: ClassVar[Mapping[str, Collection[int]]] = {}
+    links: ClassVar[Mapping[str, Mapping[str, Link]]] = {}
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
 
     @property
@@ -54,10 +62,19 @@ class RestView(APIView):
             now=self.caller.now,
         )
         if noted.answer is not None:
-            return Response(noted.answer.body, noted.answer.status, headers={"Idempotency-Replayed": "true"})
+            headers = {**noted.answer.body["headers"], REPLAYED_HEADER: "true"}
+            return Response(noted.answer.body["body"], noted.answer.status, headers=headers)
         response = work(noted.id)
-        idempotency.finish(noted, status=response.status_code, body=rendered(response))
+        headers = {name: response[name] for name in _REPEATED_HEADERS if name in response}
+        answer = {"body": rendered(response), "headers": headers}
+        idempotency.finish(noted, status=response.status_code, body=answer)
         return response
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Who, may it, how often; then refuse a body of unknown length, which would be read as none at all."""
+        super().initial(request, *args, **kwargs)
+        if request.META.get("HTTP_TRANSFER_ENCODING") and not request.META.get("CONTENT_LENGTH"):
+            raise InvalidInput("send the body with a Content-Length, not in chunks", reason="NO_LENGTH")
 
 
 def rendered(response: Response) -> Any:
@@ -66,17 +83,21 @@ def rendered(response: Response) -> Any:
 
 
 def expected_version(request: Request) -> int | None:
-    """The version that `If-Match` names; None without one. Raises VersionMismatch for a tag that no version has."""
-    given = request.headers.get("If-Match")
-    if given is None or given.strip() == "*":
+    """The version that `If-Match` names; None without one, or for `*`.
+
+    Raises InvalidInput for what is no entity tag, VersionMismatch for one that no version has, such as a weak one.
+    """
+    given = request.headers.get("If-Match", "*").strip()
+    if given == "*":
         return None
-    if "," in given:
-        raise InvalidInput("If-Match must be one entity tag", field="If-Match")
-    tag = given.strip()
-    digits = tag[1:-1]
-    if len(tag) < 3 or tag[0] != '"' or tag[-1] != '"' or not (digits.isascii() and digits.isdecimal()):  # noqa: PLR2004
+    if not _ENTITY_TAG.fullmatch(given):
+        raise InvalidInput(
+            "If-Match must be one entity tag as an ETag header has it, quotes included, or *", field="If-Match"
+        )
+    digits = given[1:-1]
+    if not digits.isdecimal():
         raise VersionMismatch(
-            f"If-Match {tag[:40]} is no version of this: read it again and send its ETag", reason="VERSION"
+            f"If-Match {given[:40]} is no version of this: read it again and send its ETag", reason="VERSION"
         )
     return int(digits) if len(digits) < 10 else -1  # noqa: PLR2004  versions are 32 bits
 

@@ -61,7 +61,7 @@ def _write(name: str, *, by: Actor, kind: str, now: datetime, done: Verb, refuse
         door=by.door,
         verb=name,
         object_kind=kind,
-        object_id=done.object_id[:64],
+        object_id=done.object_id.replace("\x00", "")[:64],
         object_name=done.object_name.replace("\x00", "")[:255],
         before=done.before,
         after=done.after,

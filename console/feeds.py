@@ -82,11 +82,11 @@ class FeedRevokePage(Page):
 
     verbs: ClassVar = {"GET": "feed.revoke", "POST": "feed.revoke"}
 
-    def get(self, request: HttpRequest, id: int) -> HttpResponse:  # noqa: A002  the URL's word
+    def get(self, request: HttpRequest, id: int) -> HttpResponse:
         """Say what that means."""
         return self.render("console/confirm.html", **_confirmation(self._feed(id)).context())
 
-    def post(self, request: HttpRequest, id: int) -> HttpResponse:  # noqa: A002  the URL's word
+    def post(self, request: HttpRequest, id: int) -> HttpResponse:
         """Do it."""
         feed = self._feed(id)
         try:

@@ -51,7 +51,7 @@ class RackPage(Page):
 
     verbs: ClassVar = {"GET": "rack.read"}
 
-    def get(self, request: HttpRequest, id: str) -> HttpResponse:  # noqa: A002  the URL's word
+    def get(self, request: HttpRequest, id: str) -> HttpResponse:
         """Show it."""
         rack = _rack(id)
         scopes = (

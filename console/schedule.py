@@ -51,7 +51,7 @@ class SchedulePage(Page):
 
     verbs: ClassVar = {"GET": "schedule.read"}
 
-    def get(self, request: HttpRequest, id: str) -> HttpResponse:  # noqa: A002  the URL's word
+    def get(self, request: HttpRequest, id: str) -> HttpResponse:
         """Show it."""
         schedule = self._schedule(id)
         tab = request.GET.get("tab", "racks")

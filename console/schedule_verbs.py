@@ -64,12 +64,12 @@ class SchedulesVerbPage(Page):
 
     verbs: ClassVar = {"GET": "schedule.read", "POST": "schedule.read"}
 
-    def get(self, request: HttpRequest, verb: str, id: str = "") -> HttpResponse:  # noqa: A002  the URL's word
+    def get(self, request: HttpRequest, verb: str, id: str = "") -> HttpResponse:
         """Show what would happen."""
         self._may(verb, id)
         return self._show(verb, self._subjects(request, id), alone=bool(id))
 
-    def post(self, request: HttpRequest, verb: str, id: str = "") -> HttpResponse:  # noqa: A002  the URL's word
+    def post(self, request: HttpRequest, verb: str, id: str = "") -> HttpResponse:
         """Do it if the viewer has confirmed just this; else show it."""
         self._may(verb, id)
         subjects = self._subjects(request, id)
@@ -95,7 +95,7 @@ class SchedulesVerbPage(Page):
         by = self.viewer.by
         require(self.viewer.caller, VERBS[verb].verb, door=Door.ADMIN, request_id=by.request_id, object_id=about)
 
-    def _subjects(self, request: HttpRequest, id: str) -> list[Subject]:  # noqa: A002
+    def _subjects(self, request: HttpRequest, id: str) -> list[Subject]:
         ids = [id] if id else request.POST.getlist("id") or request.GET.getlist("id")
         if not ids:
             raise InvalidInput("no schedule is selected: tick at least one in the list", field="id")

@@ -56,7 +56,7 @@ class TaskPage(Page):
 
     verbs: ClassVar = {"GET": "task.read"}
 
-    def get(self, request: HttpRequest, id: str) -> HttpResponse:  # noqa: A002  the URL's word
+    def get(self, request: HttpRequest, id: str) -> HttpResponse:
         """Show it."""
         task = _task(id)
         row = task_rows([task])[0]
@@ -81,11 +81,11 @@ class TaskCancelPage(Page):
 
     verbs: ClassVar = {"GET": "task.cancel", "POST": "task.cancel"}
 
-    def get(self, request: HttpRequest, id: str) -> HttpResponse:  # noqa: A002  the URL's word
+    def get(self, request: HttpRequest, id: str) -> HttpResponse:
         """Show what would happen."""
         return self._show(_task(id))
 
-    def post(self, request: HttpRequest, id: str) -> HttpResponse:  # noqa: A002  the URL's word
+    def post(self, request: HttpRequest, id: str) -> HttpResponse:
         """Do it."""
         task = _task(id)
         try:
@@ -107,11 +107,11 @@ class TaskDecidePage(Page):
 
     verbs: ClassVar = {"GET": "task.acknowledge", "POST": "task.acknowledge"}
 
-    def get(self, request: HttpRequest, id: str) -> HttpResponse:  # noqa: A002  the URL's word
+    def get(self, request: HttpRequest, id: str) -> HttpResponse:
         """Ask."""
         return self._show(_task(id))
 
-    def post(self, request: HttpRequest, id: str) -> HttpResponse:  # noqa: A002  the URL's word
+    def post(self, request: HttpRequest, id: str) -> HttpResponse:
         """Record the answer."""
         task = _task(id)
         answer, note = request.POST.get("answer", ""), request.POST.get("note", "").strip()

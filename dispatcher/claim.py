@@ -86,13 +86,17 @@ def _claim_one_by_one(now: datetime, limit: int, holder: Holder) -> tuple[int, l
 
 
 def _disable_unreadable(schedule_id: UUID, why: str, now: datetime) -> None:
-    """Disable a row that cannot even be fetched, and record a failed firing for it; nothing of it is decoded."""
+    """Disable a row that cannot even be fetched, and record a failed firing for it; nothing of it is decoded.
+
+    Its next run goes if it is what the driver cannot read: the list of schedules must be readable to show the reason.
+    """
     reason = f"its row cannot be read ({why[:200]}); mend it and resume the schedule"
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             """
             UPDATE task_schedule SET enabled = false, disabled_kind = 'system', disabled_reason = %s,
-                   disabled_by = %s, disabled_at = %s, updated_at = %s
+                   disabled_by = %s, disabled_at = %s, updated_at = %s,
+                   next_run_at = CASE WHEN next_run_at BETWEEN '0001-01-02' AND '9999-12-30' THEN next_run_at END
              WHERE id = %s AND enabled RETURNING name
             """,
             [reason, SYSTEM.name, now, now, schedule_id],

@@ -27,7 +27,7 @@ from dispatcher.submit import fail_scopes, submit
 from dispatcher.writeback import write_back
 from flowsched.actor import Actor
 from flowsched.db import notify
-from flowsched.errors import FlowschedError, InvalidInput, NotFound, PreconditionFailed, QueueFull
+from flowsched.errors import FlowschedError, InvalidInput, NotFound, PreconditionFailed, QueueFull, Refusal
 from flowsched.faults import fault
 from schedules.models import TaskSchedule
 from schedules.rows import CHANNEL
@@ -71,6 +71,14 @@ class Triggered:
     def refusals(self) -> list[FiringScope]:
         """The scopes that got no task and will get none."""
         return [scope for scope in self.scopes if scope.task_id is None and scope.state != "pending"]
+
+    @property
+    def refused(self) -> tuple[Refusal, ...]:
+        """The same as every door shows a refusal."""
+        return tuple(
+            Refusal(scope.rack_id, scope.rack_name, scope.state, scope.reason_code, scope.reason)
+            for scope in self.refusals
+        )
 
 
 def fire_due(now: datetime, limit: int, *, holder: Holder) -> Fired:
@@ -217,6 +225,7 @@ def _result(firing_id: int) -> Triggered:
         raise kind(
             f"no rack accepted the task: {reasons}{more}. Firing {firing_id} records each.",
             reason="HELD" if codes == {Reason.HELD} else "ALL_REFUSED",
+            refusals=result.refused,
         )
     return result
 

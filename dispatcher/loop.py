@@ -18,6 +18,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 
+from access.idempotency import keys_forget
 from dispatcher import firing
 from dispatcher.listen import Listener
 from dispatcher.records import new_holder
@@ -146,12 +147,13 @@ class Loop:
         return max(least, min(left, self.poll_interval, BEAT_EVERY)) + random.uniform(0, 0.02)  # noqa: S311  jitter
 
     def _slow_chores(self, now: datetime) -> None:
-        """What has a slower beat: the heartbeat; a sweep for waiting tasks nobody promoted; old history."""
+        """What has a slower beat: the heartbeat; a sweep for waiting tasks nobody promoted; old history and keys."""
         self._beat(now)
         if self._clock() - self._swept_at > SWEEP_EVERY:
             self._swept_at = self._clock()
             lanes_sweep(now=now)
             firings_forget(now=now)
+            keys_forget(now=now)
 
     def _beat(self, now: datetime) -> None:
         if self._process is None:

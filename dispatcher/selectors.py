@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from dispatcher.models import Firing, FiringScope
 from flowsched.errors import InvalidInput, NotFound
@@ -66,16 +67,37 @@ def peek() -> Peek:
     return Peek(*row)
 
 
-def firings_of(schedule_id: UUID | None, *, limit: int, offset: int = 0) -> tuple[list[Firing], int]:
-    """Firings, newest first, of one schedule or of all; and how many there are in all.
+def firings_all() -> QuerySet[Firing]:
+    """All firings, newest first.
 
-    Those of all are ordered by id, which is the order they were written in: an index on the time for this list alone
-    would cost every firing two more index entries.
+    By id, which is the order they were written in: an index on the time for this list alone would cost every firing
+    two more index entries.
     """
-    if schedule_id is None:
-        rows = Firing.objects.order_by("-id")
-    else:
-        rows = Firing.objects.filter(schedule_id=schedule_id).order_by("-fired_at", "-id")
+    return Firing.objects.order_by("-id")
+
+
+def of_schedule(firings: QuerySet[Firing], schedule_id: UUID) -> QuerySet[Firing]:
+    """Those of one schedule, existing or deleted, in the order of the index that has them."""
+    return firings.filter(schedule_id=schedule_id).order_by("-fired_at", "-id")
+
+
+def firing_get(firing_id: int) -> Firing:
+    """One firing. Raises NotFound."""
+    row = Firing.objects.filter(pk=firing_id).first()
+    if row is None:
+        raise NotFound(f"there is no firing {firing_id}: it never was, or its history is over", reason="FIRING")
+    return row
+
+
+def schedule_known(schedule_id: UUID) -> None:
+    """Raise NotFound for a schedule that does not exist and of which no firing tells."""
+    if not Firing.objects.filter(schedule_id=schedule_id).exists():
+        schedule_get(schedule_id)
+
+
+def firings_of(schedule_id: UUID | None, *, limit: int, offset: int = 0) -> tuple[list[Firing], int]:
+    """Firings, newest first, of one schedule or of all; and how many there are in all."""
+    rows = firings_all() if schedule_id is None else of_schedule(firings_all(), schedule_id)
     return list(rows[offset : offset + limit]), rows.count()
 
 
@@ -103,6 +125,51 @@ def scopes_of_firings(firing_ids: Sequence[int]) -> dict[int, list[tuple[FiringS
     found: dict[int, list[tuple[FiringScope, Task | None]]] = {firing_id: [] for firing_id in firing_ids}
     for scope in scopes:
         found[scope.firing_id].append((scope, tasks.get(scope.task_id) if scope.task_id else None))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class RackOutcome:
+    """What a firing did about one rack, and how its task stands."""
+
+    scope_id: UUID
+    rack_id: UUID | None
+    rack_name: str
+    outcome: str
+    reason_code: str
+    reason: str
+    task_id: UUID | None
+    task_status: str | None
+    task_message: str | None
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """The first racks of a firing in scope order, and how many it has."""
+
+    racks: list[RackOutcome]
+    total: int
+
+
+_OUTCOMES = """
+SELECT f.id, s.total, s.scope_id, s.rack_id, s.rack_name, s.state, s.reason_code, s.reason, s.task_id,
+       t.status, t.message
+  FROM unnest(%s::bigint[]) AS f(id)
+ CROSS JOIN LATERAL (SELECT *, count(*) OVER () AS total FROM firing_scope
+                      WHERE firing_id = f.id ORDER BY position, scope_id LIMIT %s) s
+  LEFT JOIN task t ON t.id = s.task_id
+ ORDER BY f.id, s.position, s.scope_id
+"""
+
+
+def outcomes_of(firing_ids: Sequence[int], *, most: int | None = None) -> dict[int, Outcomes]:
+    """The racks of these firings, at most `most` of each: one query."""
+    found = {firing_id: Outcomes([], 0) for firing_id in firing_ids}
+    with connection.cursor() as cursor:
+        cursor.execute(_OUTCOMES, [list(firing_ids), most])
+        for firing_id, total, *rack in cursor.fetchall():
+            found[firing_id].total = total
+            found[firing_id].racks.append(RackOutcome(*rack))
     return found
 
 

@@ -117,6 +117,20 @@ class Environment:
         """An absolute path. A relative one counts from the repository, so that every process means the same folder."""
         return REPOSITORY / Path(self.str(name, str(default))).expanduser()
 
+    def file(self, name: Text) -> Path | None:
+        """A path as above, of a file that need not be named."""
+        return REPOSITORY / Path(self.str(name)).expanduser() if name in self else None
+
+    def pairs(self, name: Text) -> dict[Text, Text]:
+        """`this=that` pairs divided by commas; `this` may hold more equal signs."""
+        found: dict[Text, Text] = {}
+        for word in self.list(name):
+            this, equals, that = (part.strip() for part in word.rpartition("="))
+            if not (equals and this and that) or this in found:
+                raise ImproperlyConfigured(f"{name}: {word!r} is no name=value, or its name is there twice.")
+            found[this] = that
+        return found
+
     def database(self, name: Text) -> dict[Text, object]:
         """A postgresql:// URL as Django's NAME, USER, PASSWORD, HOST, PORT and OPTIONS; libpq's own rules decide."""
         url = self.str(name)

@@ -6,20 +6,40 @@ a traceback. `reason` is a stable code for programs (`NAME_TAKEN`); `field` name
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A rack that got no task: the outcome (rejected, failed, ...), a stable code, a sentence for people.
+
+    `rack_id` is None where the operation is on no rack.
+    """
+
+    rack_id: UUID | None
+    rack_name: str
+    outcome: str
+    code: str
+    reason: str
 
 
 class FlowschedError(Exception):
-    """Base of every error a door may show; anything else is a fault of ours."""
+    """Base of every error a door may show; anything else is a fault of ours.
+
+    `refusals` are the racks that refused, where that is why (D-13): all of them, so a door bounds what it shows.
+    """
 
     kind: ClassVar[str] = "error"
 
-    def __init__(self, message: str, *, reason: str = "", field: str = "") -> None:
+    def __init__(self, message: str, *, reason: str = "", field: str = "", refusals: Sequence[Refusal] = ()) -> None:
         super().__init__(message)
         self.message = message
         self.reason = reason
         self.field = field
+        self.refusals = tuple(refusals)
 
     def __str__(self) -> str:
         return self.message

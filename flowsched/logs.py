@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import logging
 import time
+from typing import Final
+
+LINE: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class OneLine(logging.Formatter):
@@ -20,3 +23,9 @@ class OneLine(logging.Formatter):
         """The line without its traceback."""
         record.message = "".join(c if c.isprintable() else repr(c)[1:-1] for c in record.message)
         return super().formatMessage(record)
+
+
+def without_traceback(record: logging.LogRecord) -> bool:
+    """Filter: let the line through alone. A stranger's odd request is worth a line, not twenty of our own code."""
+    record.exc_info = None
+    return True

@@ -13,6 +13,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 
 from flowsched.environment import Environment
+from flowsched.logs import LINE, without_traceback
 from flowsched.postgres import location
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -52,6 +53,11 @@ if not FLOWSCHED_EXECUTOR:
         "FLOWSCHED_EXECUTOR is not set: name what carries operations out. 'simulated' touches no hardware and says so "
         "everywhere; it is the default only with FLOWSCHED_DEBUG=1 or FLOWSCHED_TESTING=1."
     )
+if PRODUCTION and "DATABASE_URL" not in env:
+    raise ImproperlyConfigured(
+        "DATABASE_URL is not set: name this deployment's PostgreSQL, postgresql://user:password@host/database. The "
+        "embedded server is for a developer's machine (bin/up) and for tests: nobody backs it up or fails it over."
+    )
 
 # The pinned tzdata package decides what a zone's rules are, not whatever this machine has installed: two hosts that
 # disagree would fire the same schedule an hour apart.
@@ -71,6 +77,8 @@ INSTALLED_APPS = [
     "procrastinate.contrib.django",
     "knox",
     "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "audit",
     "access",
     "inventory",
@@ -78,11 +86,13 @@ INSTALLED_APPS = [
     "schedules",
     "scopes",
     "dispatcher",
+    "rpc",
     "console",
 ]
 MIDDLEWARE = [
     "flowsched.rest.middleware.RequestId",
     "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -108,7 +118,6 @@ TEMPLATES = [
         },
     }
 ]
-STATIC_URL = "static/"
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
 CSRF_FAILURE_VIEW = "console.failures.csrf"
@@ -163,6 +172,24 @@ REST_FRAMEWORK = {
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "flowsched.rest.negotiation.AlwaysJson",
     "EXCEPTION_HANDLER": "flowsched.rest.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,
+    "DEFAULT_SCHEMA_CLASS": "flowsched.rest.schema.Schema",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "flowsched",
+    "DESCRIPTION": "A scheduler of data-centre operations: run this operation on these racks at these times.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SERVERS": [{"url": "/"}],
+    "SCHEMA_PATH_PREFIX": "/api/v1/",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enum_id_removal",  # words stay where they are read, none gets a name
+        "flowsched.rest.schema.shared_parts",
+    ],
+    "SWAGGER_UI_DIST": "SIDECAR",  # the page works where nothing but this server is within reach
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
 }
 
 OUR_LOGGERS = (
@@ -180,18 +207,52 @@ OUR_LOGGERS = (
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {
-        "line": {"()": "flowsched.logs.OneLine", "format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}
-    },
+    "formatters": {"line": {"()": "flowsched.logs.OneLine", "format": LINE}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
-    # The worker's connection pool repeats at every attempt what the worker says once.
-    "loggers": {name: {"level": "INFO"} for name in OUR_LOGGERS} | {"psycopg.pool": {"level": "ERROR"}},
+    "filters": {"line only": {"()": "django.utils.log.CallbackFilter", "callback": without_traceback}},
+    "loggers": {name: {"level": "INFO"} for name in OUR_LOGGERS}
+    | {
+        "psycopg.pool": {"level": "ERROR"},  # repeats at every attempt what the worker says once
+        "django.request": {"level": "ERROR"},  # refusals are told to the client, and to the audit trail
+        "django.security.DisallowedHost": {"filters": ["line only"]},
+    },
 }
 
 # The database ---------------------------------------------------------------------------------------------------
 # Where the product keeps files of its own: the embedded database, logs, the simulated executor's effects.
 DATA_DIR = env.path("FLOWSCHED_DATA_DIR", default=BASE_DIR / "var")
+
+# Pages' files: `collectstatic` collects them there; outside production they are served from the packages themselves.
+STATIC_URL = "/static/"
+STATIC_ROOT = env.path("FLOWSCHED_STATIC_DIR", default=DATA_DIR / "static")
+WHITENOISE_AUTOREFRESH = WHITENOISE_USE_FINDERS = not PRODUCTION
+WHITENOISE_ALLOW_ALL_ORIGINS = False
+
+# The doors ------------------------------------------------------------------------------------------------------
+FLOWSCHED_WEB_BIND = env.str("FLOWSCHED_WEB_BIND", default="127.0.0.1:8000")
+FLOWSCHED_GRPC_BIND = env.str("FLOWSCHED_GRPC_BIND", default="127.0.0.1:50051")
+FLOWSCHED_WEB_WORKERS = env.int("FLOWSCHED_WEB_WORKERS", default=2)
+FLOWSCHED_WEB_THREADS = env.int("FLOWSCHED_WEB_THREADS", default=4)
+FLOWSCHED_WEB_ACCESS_LOG = env.bool("FLOWSCHED_WEB_ACCESS_LOG")
+# Whose X-Forwarded-Proto is believed: gunicorn then says https, and nothing else here reads that header.
+FLOWSCHED_WEB_TRUSTED_PROXIES = env.list("FLOWSCHED_WEB_TRUSTED_PROXIES", default=["127.0.0.1", "::1"])
+
+# People come by HTTPS, through a proxy that ends it: cookies travel by it only, and plain requests are turned away.
+FLOWSCHED_HTTPS = env.bool("FLOWSCHED_HTTPS", default=PRODUCTION)
+SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = FLOWSCHED_HTTPS
+SECURE_HSTS_SECONDS = (
+    env.int("FLOWSCHED_HSTS_SECONDS", default=30 * 86400, minimum=0) if FLOWSCHED_HTTPS else 0
+)  # browsers refuse plain HTTP for so long after a visit
+# Whether that binds other names of the domain, or is built into browsers, is not for one host's software to decide.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+CSRF_TRUSTED_ORIGINS = env.list("FLOWSCHED_TRUSTED_ORIGINS")
+if any("://" not in origin for origin in CSRF_TRUSTED_ORIGINS):
+    raise ImproperlyConfigured(
+        f"FLOWSCHED_TRUSTED_ORIGINS is {','.join(CSRF_TRUSTED_ORIGINS)}; each must be https://host or https://host:port."
+    )
+SESSION_COOKIE_AGE = int(env.seconds("FLOWSCHED_SESSION_AGE", default=8 * 3600).total_seconds())
+X_FRAME_OPTIONS = "DENY"
 
 # These bound what one stuck session can do to the others: a row lock is not waited for longer than this, a statement
 # does not run longer, and a process that stalls inside a transaction loses its locks. `migrate` lifts the last two.
@@ -250,3 +311,16 @@ FLOWSCHED_RUN_BACKOFF = [
 # A JSON file that makes simulated components slow or faulty, see tasks/executors/simulated.py; none is fine.
 FLOWSCHED_SIMULATED = env.path("FLOWSCHED_SIMULATED", default=DATA_DIR / "simulated.json")
 FLOWSCHED_SIMULATED_LATENCY = env.seconds("FLOWSCHED_SIMULATED_LATENCY", default=0.05)  # a component
+
+# The gRPC door -------------------------------------------------------------------------------------------------
+FLOWSCHED_GRPC_THREADS = env.int("FLOWSCHED_GRPC_THREADS", default=10)
+FLOWSCHED_GRPC_DEADLINE = env.seconds("FLOWSCHED_GRPC_DEADLINE", default=30.0)
+FLOWSCHED_GRPC_CERT = env.file("FLOWSCHED_GRPC_CERT")
+FLOWSCHED_GRPC_KEY = env.file("FLOWSCHED_GRPC_KEY")
+FLOWSCHED_GRPC_CLIENT_CA = env.file("FLOWSCHED_GRPC_CLIENT_CA")
+FLOWSCHED_GRPC_USERS = env.pairs("FLOWSCHED_GRPC_USERS")
+FLOWSCHED_GRPC_REFLECTION = env.bool("FLOWSCHED_GRPC_REFLECTION", default=not PRODUCTION)
+
+# What the build wrote into the environment; Version answers it.
+FLOWSCHED_BUILD_TIME = env.str("FLOWSCHED_BUILD_TIME", default="unknown")
+FLOWSCHED_GIT_COMMIT = env.str("FLOWSCHED_GIT_COMMIT", default="unknown")

@@ -6,6 +6,7 @@ Pure. A lenient reader would keep the last of two keys, and the operator would n
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -28,8 +29,8 @@ def read(data: bytes, *, source: str, complain: Callable[[str, str], None]) -> A
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(items)
         if len(value) < len(items):
-            keys = [key for key, _ in items]
-            repeated[id(value)] = sorted({key for key in keys if keys.count(key) > 1})
+            times = Counter(key for key, _ in items)
+            repeated[id(value)] = sorted(key for key, count in times.items() if count > 1)
             suspects.append(value)  # also keeps the id its own
         return value
 
@@ -75,6 +76,12 @@ def walk(value: Any, pointer: str = "") -> Iterator[tuple[str, Any]]:
 def join(pointer: str, key: object) -> str:
     """The JSON pointer (RFC 6901) to `key` below `pointer`."""
     return f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}"
+
+
+def path_of(pointer: str) -> str:
+    """A JSON pointer as people write paths: `/components/3/info/id` is `components[3].info.id`."""
+    keys = [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
+    return "".join(f"[{key}]" if key.isdecimal() else f".{key}" for key in keys).removeprefix(".")
 
 
 def kind_of(value: Any) -> str:

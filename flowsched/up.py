@@ -1,4 +1,4 @@
-"""`bin/up`: database, tables, dispatcher and worker in one terminal, until Ctrl-C.
+"""`bin/up`: database, tables, dispatcher, worker and the doors in one terminal, until Ctrl-C.
 
 What it promises: one copy a data folder; what dies is restarted; the first Ctrl-C (or SIGTERM, or a closed terminal)
 lets running work end within the drain time, the second ends everything at once; nothing that it started outlives it.
@@ -21,6 +21,7 @@ from typing import Protocol
 from django.conf import settings
 from django.core.management import get_commands
 
+from flowsched.bind import Bind, refuse_taken, settled
 from flowsched.errors import PreconditionFailed
 from flowsched.postgres import server
 from flowsched.postgres.location import Cluster
@@ -29,7 +30,9 @@ from flowsched.supervisor import Control, Places, Process, Program, configuratio
 from flowsched.tail import Tail
 
 MANAGE = str(settings.BASE_DIR / "manage.py")
-COMMANDS = {"dispatcher": "run_dispatcher", "worker": "run_worker"}
+COMMANDS = {"dispatcher": "run_dispatcher", "worker": "run_worker", "web": "serve_web", "grpc": "serve_grpc"}
+DOORS = {"web": "FLOWSCHED_WEB_BIND", "grpc": "FLOWSCHED_GRPC_BIND"}
+FREED_SECONDS = 15  # how long a door that was killed may keep its port
 GIVEN_UP_SECONDS = 60  # how long a process that keeps failing is left alone
 TICK = 0.2
 
@@ -52,6 +55,10 @@ class Up:
         self.control = Control(self.places)
         self.out = out
         self._asked = 0  # how often we were asked to end
+        self.commands = {name: command for name, command in COMMANDS.items() if command in get_commands()}
+        self.binds = {
+            name: settled(Bind.parse(getattr(settings, DOORS[name]))) for name in self.commands if name in DOORS
+        }
         self.retry_at: dict[str, float] = {}
 
     def run(self) -> int:
@@ -60,7 +67,7 @@ class Up:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._ask)
         with self._alone():
-            self._take_over()
+            self._free_ports(patience=FREED_SECONDS if self._take_over() else 0)
             with self._database():
                 return self._prepare() or self._supervise()
 
@@ -87,11 +94,25 @@ class Up:
             file.flush()
             yield
 
-    def _take_over(self) -> None:
-        """Drain what a killed `up` left running: two supervisors would restart each other's work."""
+    def _free_ports(self, *, patience: float) -> None:
+        """Refuse to start beside somebody who listens where our doors would: they would end at every start."""
+        deadline = time.monotonic() + patience
+        for name, bind in self.binds.items():
+            while True:
+                try:
+                    refuse_taken(bind, setting=DOORS[name])
+                    break
+                except PreconditionFailed:
+                    if time.monotonic() > deadline or self.times_asked():
+                        raise
+                    time.sleep(TICK)
+            os.environ[DOORS[name]] = str(bind)  # what our children are configured with
+
+    def _take_over(self) -> bool:
+        """Drain what a killed `up` left running: two supervisors would restart each other's work. Whether it did."""
         pid = self.control.pid()
         if pid is None:
-            return
+            return False
         self.say(f"A supervisor (process {pid}) is left of an earlier bin/up that was killed; draining it first …")
         left = self.control.processes()
         self.control.shutdown()
@@ -100,6 +121,7 @@ class Up:
             time.sleep(TICK)
         if _alive(pid):
             _kill([process.pid for process in left] + [pid])
+        return True
 
     @contextmanager
     def _database(self) -> Iterator[None]:
@@ -114,6 +136,8 @@ class Up:
 
     def _prepare(self) -> int:
         steps = {"Creating and updating tables": ["migrate", "--no-input", "--verbosity", "0"]}
+        if settings.PRODUCTION:
+            steps["Collecting the pages' files"] = ["collectstatic", "--no-input", "--verbosity", "0"]
         if "demo" in get_commands():
             steps["Demonstration data"] = ["demo", "--first-start"]
         for title, words in steps.items():
@@ -137,7 +161,10 @@ class Up:
         return step.returncode
 
     def _supervise(self) -> int:
-        programs = [Program(name, (sys.executable, MANAGE, command)) for name, command in COMMANDS.items()]
+        programs = [
+            Program(name, (sys.executable, MANAGE, command, *self._bound(name)))
+            for name, command in self.commands.items()
+        ]
         text = configuration(self.places, programs, folder=settings.BASE_DIR, stop_seconds=_stop_seconds())
         self.places.config.write_text(text, encoding="utf-8")
         tails = [Tail(self.places.log(program.name), program.name) for program in programs]
@@ -166,8 +193,11 @@ class Up:
                 supervisor.terminate()
                 supervisor.wait()
 
+    def _bound(self, name: str) -> tuple[str, ...]:
+        return ("--bind", str(self.binds[name])) if name in self.binds else ()
+
     def _watch(self, supervisor: subprocess.Popen[bytes], tails: list[Tail]) -> int:
-        readiness = Readiness(MANAGE, COMMANDS)
+        readiness = Readiness(MANAGE, self.commands)
         pids: dict[str, int] = {}
         told = False
         while supervisor.poll() is None:
@@ -200,7 +230,12 @@ class Up:
 
     def _announce(self, readiness: Readiness, processes: list[Process]) -> None:
         if readiness.step({process.name for process in processes if process.state == "RUNNING"}):
-            self.say(f"ready: {' and '.join(COMMANDS)} are running")
+            *some, last = self.commands
+            self.say(f"ready: {', '.join(some)} and {last} are running")
+            if "web" in self.binds:
+                self.say(f"  API            {self.binds['web'].url}api/v1/docs/")
+            if "grpc" in self.binds:
+                self.say(f"  gRPC           {self.binds['grpc']}")
             self.say(f"  data and logs  {self.places.data_dir}")
             self.say("  database       .venv/bin/python manage.py localdb psql")
             self.say("  stop           Ctrl-C")

@@ -15,7 +15,7 @@ from uuid import UUID
 from flowsched import strictjson
 from flowsched.errors import InvalidInput
 from inventory.components import parse_bmc_type, parse_component_type
-from inventory.identifiers import NO_UUID, parse_ip, parse_mac
+from inventory.identifiers import NO_UUID, parse_ip, parse_mac, parse_uuid
 from inventory.reading import Node, Report, Uniques
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
@@ -88,6 +88,26 @@ class Document:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class RackRequest:
+    """One rack to be created, and what was left out of the request."""
+
+    rack: RackDocument
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentRequest:
+    """One component to be created, the rack to put it into, if any, and what was left out of the request.
+
+    Its id is NO_UUID where the request gives none.
+    """
+
+    component: ComponentDocument
+    rack_id: UUID | None
+    warnings: tuple[str, ...] = ()
+
+
 def parse(data: bytes, *, source: str, max_components: int) -> Document:
     """The document in `data`: one rack or a list of racks. InvalidInput names up to 20 faults with their pointers."""
     if len(data) > MAX_FILE_BYTES:
@@ -105,6 +125,32 @@ def parse(data: bytes, *, source: str, max_components: int) -> Document:
             racks.append(_rack(node, uniques, max_components))
     report.raise_any()
     return Document(tuple(racks), source, tuple(report.warnings()))
+
+
+def rack_request(value: Any, *, max_components: int, at: str = "") -> RackRequest:
+    """The rack that a request describes in the words of a rack file (F-173). `at` is its JSON pointer in the request.
+
+    Stricter than a file: a key that nothing reads is a fault. InvalidInput names up to 20 of them by their paths
+    (`components[3].info.id`).
+    """
+    report = Report("rack", strict=True)
+    node = Node.of(value, at, report)
+    rack = _rack(node, Uniques(report), max_components) if node is not None else None
+    report.raise_request()
+    assert rack is not None
+    return RackRequest(rack, tuple(report.warnings()))
+
+
+def component_request(value: Any, *, at: str = "") -> ComponentRequest:
+    """The component that a request describes as a rack file does, beside it `rack_id` (F-177); see `rack_request`."""
+    report = Report("component", strict=True)
+    node = Node.of(value, at, report)
+    if node is not None:
+        rack_id = node.parsed("rack_id", parse_uuid)
+        inner = Node({key: part for key, part in node.value.items() if key != "rack_id"}, at, report)
+        component = _component(inner, at, Uniques(report), id_required=False)
+    report.raise_request()
+    return ComponentRequest(component, rack_id, tuple(report.warnings()))
 
 
 def _rack(node: Node, uniques: Uniques, max_components: int) -> RackDocument:
@@ -126,10 +172,10 @@ def _rack(node: Node, uniques: Uniques, max_components: int) -> RackDocument:
     )
 
 
-def _info(info: Node) -> dict[str, Any]:
+def _info(info: Node, *, id_required: bool = True) -> dict[str, Any]:
     info.only({"id", "name", "manufacturer", "model", "serial_number", "description"})
     return {
-        "id": info.uuid("id") or NO_UUID,
+        "id": info.parsed("id", parse_uuid, required=id_required) or NO_UUID,
         "name": info.name("name"),
         "serial_number": info.name("serial_number"),
         "manufacturer": info.text("manufacturer"),
@@ -165,10 +211,10 @@ def _components(rack: Node, uniques: Uniques, most: int) -> tuple[ComponentDocum
     return tuple(_component(node, rack.pointer, uniques) for node in nodes)
 
 
-def _component(node: Node, rack: str, uniques: Uniques) -> ComponentDocument:
+def _component(node: Node, rack: str, uniques: Uniques, *, id_required: bool = True) -> ComponentDocument:
     node.only({"type", "info", "firmware_version", "component_id", "position", "bmcs"})
     info = node.child("info", required=True)
-    facts = _info(info)
+    facts = _info(info, id_required=id_required)
     kind = node.parsed("type", lambda text: parse_component_type(text).value, required=True) or ""
     external_id = _optional(node, "component_id")
     uniques.once("component id", facts["id"], info.at("id"))

@@ -21,7 +21,7 @@ from inventory.reading import Report
 RACKS_PER_BATCH = 250
 TAKEN = "TAKEN"
 IN_OTHER_RACK = "IN_OTHER_RACK"
-_PLACES = {"name": "info/name", "serial number": "info/serial_number"}
+PLACES = {"id": "info/id", "name": "info/name", "serial number": "info/serial_number"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def _plan_racks(
     _report_clashes("rack", racks, rows.rack_clashes(racks), report)
     for rack in racks:
         row = known.get(rack.id)
-        values = _rack_values(rack, domains)
+        values = rack_values(rack, domains)
         if row is None:
             batch.racks_new.append(Rack(id=rack.id, created_at=options.now, updated_at=options.now, **values))
         elif all(getattr(row, name) == value for name, value in values.items()):
@@ -83,7 +83,7 @@ def _plan_racks(
             batch.racks_changed.append(row)
 
 
-def _rack_values(rack: RackDocument, domains: dict[str, UUID]) -> dict[str, Any]:
+def rack_values(rack: RackDocument, domains: dict[str, UUID]) -> dict[str, Any]:
     """The columns that a document decides."""
     values: dict[str, Any] = {
         "name": rack.name,
@@ -110,7 +110,7 @@ def _report_clashes(
     pointers = {document.id: document.pointer for document in documents} if clashes else {}
     external = "external_id" if noun == "rack" else "component_id"
     for clash in clashes:
-        pointer = f"{pointers[clash.own]}/{_PLACES.get(clash.what, external)}"
+        pointer = f"{pointers[clash.own]}/{PLACES.get(clash.what, external)}"
         holder = f"{'the removed ' if clash.removed else ''}{noun} '{clash.holder_name}' ({clash.holder_id})"
         report.add(pointer, f"this {clash.what} is taken by {holder}", code=TAKEN)
 
@@ -129,10 +129,13 @@ def _plan_components(racks: Sequence[RackDocument], batch: Batch, options: Optio
             if row is not None and row["rack_id"] not in (rack.id, None) and row["deleted_at"] is None:
                 report.add(component.pointer, _elsewhere(row, rack), code=IN_OTHER_RACK)
                 continue
-            values = _component_values(component, rack, row, options)
             if row is None:
-                batch.new.append({"id": component.id, "external_id": None, "firmware_version": ""} | values)
-            elif component.id not in touched and all(row[name] == value for name, value in values.items()):
+                batch.new.append(component_row(component, rack.id))
+                continue
+            values = _component_values(component, rack.id)
+            if options.keep_firmware:
+                values.pop("firmware_version", None)
+            if component.id not in touched and all(row[name] == value for name, value in values.items()):
                 batch.same += 1
             else:
                 _change(row, values, batch, options.now)
@@ -153,12 +156,15 @@ def _elsewhere(row: dict[str, Any], here: RackDocument) -> str:
     )
 
 
-def _component_values(
-    component: ComponentDocument, rack: RackDocument, row: dict[str, Any] | None, options: Options
-) -> dict[str, Any]:
+def component_row(component: ComponentDocument, rack_id: UUID | None) -> dict[str, Any]:
+    """The columns of a component that is not there yet."""
+    return {"id": component.id, "external_id": None, "firmware_version": ""} | _component_values(component, rack_id)
+
+
+def _component_values(component: ComponentDocument, rack_id: UUID | None) -> dict[str, Any]:
     """The columns that a document decides. The power state is never one of them."""
     values: dict[str, Any] = {
-        "rack_id": rack.id,
+        "rack_id": rack_id,
         "type": component.type,
         "name": component.name,
         "manufacturer": component.manufacturer,
@@ -172,7 +178,7 @@ def _component_values(
     }
     if component.external_id is not KEEP:
         values["external_id"] = component.external_id
-    if component.firmware_version and (row is None or not options.keep_firmware):
+    if component.firmware_version:
         values["firmware_version"] = component.firmware_version
     return values
 

@@ -11,31 +11,24 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import connection, transaction
 
 from audit.services import Verb, verb
 from flowsched import db
 from flowsched.actor import Actor
 from flowsched.errors import AlreadyExists, Busy, PreconditionFailed
-from inventory import rows
 from inventory.document import Document, RackDocument
 from inventory.import_plan import IN_OTHER_RACK, RACKS_PER_BATCH, TAKEN, Batch, Options, plan_batch
-from inventory.models import Bmc, Component, NVLDomain, Rack
+from inventory.models import NVLDomain
 from inventory.reading import Report
+from inventory.writing import write
 
 IMPORT_LOCK = 7_305_816_220_001  # advisory: two imports at a time would plan against each other's unwritten rows
 NAMES_SHOWN = 10
 NAMES_AUDITED = 100
-_ROWS_PER_STATEMENT = 5_000
-_RACK_COLUMNS = [
-    "name", "manufacturer", "model", "serial_number", "description", "external_id", "location", "nvl_domain",
-    "updated_at", "deleted_at",
-]  # fmt: skip
-_COMPONENT_COLUMNS = [*(column for column in rows.COMPONENT_COLUMNS if column != "firmware_version"), "updated_at"]
 
 
 @dataclass(slots=True)
@@ -114,7 +107,7 @@ def _import(document: Document, options: Options, *, dry_run: bool) -> tuple[Imp
         _refuse_crowded(racks, batches)
     if not dry_run:
         for batch in batches:
-            _write(batch, options)
+            write(batch, options, advice="import again")
     return _summary(document, batches, created, options, dry_run=dry_run), batches
 
 
@@ -160,67 +153,6 @@ def _refuse_crowded(racks: Sequence[RackDocument], batches: Sequence[Batch]) -> 
                 "name them, or remove them with --prune",
                 reason="TOO_MANY_COMPONENTS",
             )
-
-
-def _write(batch: Batch, options: Options) -> None:
-    try:
-        Rack.objects.bulk_create(batch.racks_new, batch_size=_ROWS_PER_STATEMENT)
-        if batch.racks_changed:
-            Rack.objects.bulk_update(batch.racks_changed, _RACK_COLUMNS)
-        if options.prune and batch.omitted:
-            ids = [row["id"] for row in batch.omitted]
-            live = Component.objects.filter(id__in=ids, deleted_at__isnull=True)
-            live.update(deleted_at=options.now, updated_at=options.now)
-        _insert_components(batch.new, options.now)
-        if batch.changed:
-            rows.components_update(_COMPONENT_COLUMNS, batch.changed)
-        if batch.changed_firmware:
-            rows.components_update([*_COMPONENT_COLUMNS, "firmware_version"], batch.changed_firmware)
-        _write_bmcs(batch)
-    except IntegrityError as error:
-        raise _taken_meanwhile(error) from error
-
-
-def _insert_components(components: Sequence[dict[str, Any]], now: datetime) -> None:
-    if components:
-        columns = ("id", *rows.COMPONENT_COLUMNS)
-        values = ((*(row[column] for column in columns), "", now, now) for row in components)
-        rows.copy_in("component", [*columns, "power_state", "created_at", "updated_at"], values)
-
-
-def _write_bmcs(batch: Batch) -> None:
-    if batch.bmcs_gone:
-        Bmc.objects.filter(mac_address__in=batch.bmcs_gone).delete()
-    if batch.bmcs_new:
-        values = ((bmc.mac_address, component.id, bmc.type, bmc.ip_address) for component, bmc in batch.bmcs_new)
-        rows.copy_in("bmc", ["mac_address", "component_id", "type", "ip_address"], values)
-    Bmc.objects.bulk_create(
-        batch.bmcs_changed,
-        batch_size=_ROWS_PER_STATEMENT,
-        update_conflicts=True,
-        unique_fields=["mac_address"],
-        update_fields=["component", "type", "ip_address"],
-    )
-
-
-_CONSTRAINTS = {
-    "bmc_pkey": "a MAC address",
-    "rack_pkey": "the id of a rack",
-    "rack_name_key": "the name of a rack",
-    "rack_external_id_key": "the external id of a rack",
-    "rack_serial_once": "the manufacturer and serial number of a rack",
-    "component_pkey": "the id of a component",
-    "component_serial_once": "the manufacturer and serial number of a component",
-    "component_external_id_once": "the type and external id of a component",
-}
-
-
-def _taken_meanwhile(error: IntegrityError) -> AlreadyExists:
-    """A row that somebody wrote between plan and write."""
-    diagnostics = getattr(error.__cause__, "diag", None)
-    name = str(getattr(diagnostics, "constraint_name", "") or "")
-    what = _CONSTRAINTS.get(name, "a value that must be unique")
-    return AlreadyExists(f"{what} was taken by somebody else meanwhile: import again", reason=TAKEN)
 
 
 def _summary(

@@ -12,19 +12,21 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from flowsched.errors import InvalidInput
-from flowsched.strictjson import join, kind_of
-from inventory.identifiers import NO_UUID, check_name, check_text, parse_uuid, shown
+from flowsched.strictjson import join, kind_of, path_of
+from inventory.identifiers import NO_UUID, check_name, check_text, shown
 
 _T = TypeVar("_T")
 MAX_FAULTS = 20
+FAULTS_IN_A_LINE = 5
 MAX_INTEGER = 2**31 - 1
 
 
 @dataclass(slots=True)
 class Report:
-    """Faults and warnings of one file."""
+    """Faults and warnings of one file. `strict` makes a key that nobody reads a fault."""
 
     source: str
+    strict: bool = False
     faults: dict[str, str] = field(default_factory=dict)
     codes: set[str] = field(default_factory=set)
     more: int = 0
@@ -55,8 +57,23 @@ class Report:
         if self.faults:
             raise InvalidInput("\n".join(self.lines()), reason="BAD_DOCUMENT", fields=self.faults)
 
+    def sentences(self) -> str:
+        """The first faults in one line, each with its path."""
+        found = [f"{shown(path_of(pointer), most=200) or self.source}: {why}" for pointer, why in self.faults.items()]
+        more = len(found) + self.more - FAULTS_IN_A_LINE
+        return "; ".join(found[:FAULTS_IN_A_LINE]) + (f"; and {more} more" if more > 0 else "")
+
+    def raise_request(self) -> None:
+        """Raise InvalidInput if there are faults, for a request: in one line, fields by their paths."""
+        if self.faults:
+            fields = {path_of(pointer) or self.source: why for pointer, why in self.faults.items()}
+            raise InvalidInput(self.sentences(), reason="BAD_DOCUMENT", fields=fields)
+
     def skip_key(self, pointer: str) -> None:
-        """Note a key that is not read, once for all the places that differ in list positions only."""
+        """Note a key that is not read: a fault, or once for all the places that differ in list positions only."""
+        if self.strict:
+            self.add(pointer, "unknown field")
+            return
         pattern = "/".join("*" if part.isdigit() else part for part in pointer.split("/"))
         if pattern in self.unknown or len(self.unknown) < MAX_FAULTS:
             self.unknown[pattern] += 1
@@ -131,10 +148,6 @@ class Node:
         except InvalidInput as error:
             self.complain(key, error.message)
             return None
-
-    def uuid(self, key: str) -> UUID | None:
-        """A UUID that must be there."""
-        return self.parsed(key, parse_uuid, required=True)
 
     def name(self, key: str) -> str:
         """A name that must be there."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from drf_spectacular.utils import extend_schema_serializer
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from flowsched.rest.fields import Strict, Text
@@ -15,20 +15,47 @@ from inventory.targets import ComponentTarget, DomainTarget, RackTarget, Target
 
 TYPE_WORDS = [kind.value.lower() for kind in ComponentType]
 
+_HEX = "[0-9a-fA-F]"
+_HYPHENATED = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
+# The JSON schema of an id in a request: the forms that parse_uuid reads (F-113). Answers have the first of them.
+ID_SCHEMA = {
+    "type": "string",
+    "pattern": rf"^({_HYPHENATED}|{_HEX}{{32}}|\{{{_HYPHENATED}\}}|urn:uuid:{_HYPHENATED})$",
+    "examples": ["6f1d8f0e-53f5-4a8f-9a63-0c2f6b9f6b58"],
+}
+
+
+_ONE_NAME = {"minProperties": 1, "maxProperties": 1}
+
+
+@extend_schema_field({"type": "string", "enum": TYPE_WORDS})
+class _Type(Text):
+    """A component type, in any spelling that is read elsewhere."""
+
 
 def _types() -> serializers.ListField:
     return serializers.ListField(
-        child=Text(max_length=16),
+        child=_Type(max_length=16),
         required=False,
         max_length=32,
         help_text=f"Only components of these types: {', '.join(TYPE_WORDS)}. Left out or empty: the whole rack.",
     )
 
 
+@extend_schema_field(ID_SCHEMA)
+class Id(Text):
+    """An id, in any form of F-113; whoever reads it parses it, and names its place if it is none."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=64, **kwargs)
+
+
 class RackTargetIn(Strict):
     """One rack, by exactly one of its names."""
 
-    id = Text(required=False, max_length=64)
+    described = {"oneOf": [{"required": [name]} for name in ("id", "name", "external_id")]}
+
+    id = Id(required=False)
     name = Text(required=False, max_length=MAX_NAME)
     external_id = Text(required=False, max_length=MAX_NAME)
     component_types = _types()
@@ -37,7 +64,9 @@ class RackTargetIn(Strict):
 class DomainTargetIn(Strict):
     """All racks that are in an NVLink domain now."""
 
-    id = Text(required=False, max_length=64)
+    described = {"oneOf": [{"required": [name]} for name in ("id", "name")]}
+
+    id = Id(required=False)
     name = Text(required=False, max_length=MAX_NAME)
     component_types = _types()
 
@@ -45,30 +74,31 @@ class DomainTargetIn(Strict):
 class ExternalRefIn(Strict):
     """A component by the id that another system gave it; the type decides where two have the same."""
 
-    type = Text(required=False, allow_blank=True, max_length=16)
+    type = _Type(required=False, allow_blank=True, max_length=16, help_text="Left out: whichever has it.")
     id = Text(max_length=MAX_NAME)
 
 
 class ComponentTargetIn(Strict):
     """One component, by its id or its external id."""
 
-    id = Text(required=False, max_length=64)
+    described = _ONE_NAME
+
+    id = Id(required=False)
     external = ExternalRefIn(required=False)
 
 
 @extend_schema_serializer(component_name="TargetSpec")
 class TargetSpecIn(Strict):
-    """What to act on: racks, components or NVLink domains, one kind a request.
+    """What to act on: racks, components or NVLink domains, one kind a request."""
 
-    The validated value is a list of targets in request order.
-    """
+    described = _ONE_NAME | {"properties": {kind: {"minItems": 1} for kind in ("racks", "components", "nvl_domains")}}
 
     racks = RackTargetIn(many=True, required=False)
     components = ComponentTargetIn(many=True, required=False)
     nvl_domains = DomainTargetIn(many=True, required=False)
 
     def validate(self, attrs: Mapping[str, Any]) -> list[Target]:
-        """The targets."""
+        """The targets, in request order."""
         kinds = [name for name in ("racks", "components", "nvl_domains") if name in attrs]
         if len(kinds) != 1:
             raise serializers.ValidationError(

@@ -6,7 +6,7 @@ things asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from uuid import UUID
 
 from django.conf import settings
@@ -43,21 +43,34 @@ def targets_resolve(targets: Sequence[Target], *, merge: bool = False) -> list[R
     `merge` unites a rack or component named repeatedly (direct operations, F-245) instead of refusing it.
     """
     limit = settings.FLOWSCHED_MAX_SCOPES_PER_SCHEDULE
-    check_targets(targets, limit=limit)
-    sound: list[Wanted] = []
-    fault: InvalidInput | None = None
-    for position, target in enumerate(targets, start=1):
-        try:
-            sound.append(wanted(target, position))
-        except InvalidInput as error:  # raised below, unless an earlier target turns out to be at fault
-            fault = error
-            break
+    sound, fault = _sound(targets, limit)
     kinds = {RackTarget: _racks, ComponentTarget: _components, DomainTarget: _domains, PickedTarget: picks_resolve}
     resolve = kinds[type(targets[0])]
     resolved = resolve(sound, merge=merge, limit=limit)
     if fault is not None:
         raise fault
     return resolved
+
+
+def components_named(targets: Sequence[ComponentTarget]) -> list[UUID]:
+    """Ids of the components that `targets` name, in racks or not, in request order: for reading, not for acting."""
+    sound, fault = _sound(targets, settings.FLOWSCHED_MAX_SCOPES_PER_SCHEDULE)
+    found = [ref.id for ref in _component_refs(sound)]
+    if fault is not None:
+        raise fault
+    return found
+
+
+def _sound(targets: Sequence[Target], limit: int) -> tuple[list[Wanted], InvalidInput | None]:
+    """The targets before the first whose shape is at fault, and its fault: an earlier one may turn out at fault yet."""
+    check_targets(targets, limit=limit)
+    sound: list[Wanted] = []
+    for position, target in enumerate(targets, start=1):
+        try:
+            sound.append(wanted(target, position))
+        except InvalidInput as error:
+            return sound, error
+    return sound, None
 
 
 def _racks(asked: Sequence[Wanted], *, merge: bool, limit: int) -> list[ResolvedTarget]:
@@ -88,6 +101,15 @@ def _live_racks(asked: Sequence[Wanted]) -> list[Rack]:
 
 
 def _components(asked: Sequence[Wanted], *, merge: bool, limit: int) -> list[ResolvedTarget]:
+    per_rack = settings.FLOWSCHED_MAX_COMPONENTS_PER_RACK
+    collector = ComponentCollector(limit=limit, per_rack=per_rack, merge=merge)
+    for component in _component_refs(asked):
+        collector.add(component)
+    return collector.result()
+
+
+def _component_refs(asked: Sequence[Wanted]) -> Iterator[ComponentRef]:
+    """Each component asked for, in one query for all. NotFound for the first that is not there."""
     by_id: dict[UUID, ComponentRef] = {}
     by_external: dict[str, list[tuple[str, ComponentRef]]] = {}
     for row in _live_components(asked):
@@ -95,15 +117,13 @@ def _components(asked: Sequence[Wanted], *, merge: bool, limit: int) -> list[Res
         ref = by_id[row.id] = ComponentRef(row.id, row.name, rack)
         if row.external_id is not None:
             by_external.setdefault(row.external_id, []).append((row.type, ref))
-    per_rack = settings.FLOWSCHED_MAX_COMPONENTS_PER_RACK
-    collector = ComponentCollector(limit=limit, per_rack=per_rack, merge=merge)
     for want in asked:
         if want.id is None:
-            component = _only(want, by_external.get(want.external_id or "", []))
-        elif (component := by_id.get(want.id)) is None:  # type: ignore[assignment]
+            yield _only(want, by_external.get(want.external_id or "", []))
+        elif want.id in by_id:
+            yield by_id[want.id]
+        else:
             raise NotFound(f"there is no component {want}", field=FIELD)
-        collector.add(component)
-    return collector.result()
 
 
 def _only(want: Wanted, found: Sequence[tuple[str, ComponentRef]]) -> ComponentRef:
@@ -159,6 +179,11 @@ def rack_get(name_or_id: str) -> Rack:
     """The rack with this id or, failing that, this name. NotFound names it."""
     live = Rack.objects.filter(deleted_at__isnull=True).select_related("nvl_domain")
     return racks_named([name_or_id], live)[0]
+
+
+def rack_names(ids: Iterable[UUID]) -> dict[UUID, str]:
+    """The names of those racks that are there, by id."""
+    return dict(Rack.objects.filter(id__in=list(ids), deleted_at__isnull=True).values_list("id", "name"))
 
 
 def racks_named(names_or_ids: Sequence[str], racks: QuerySet[Rack]) -> list[Rack]:

@@ -1,4 +1,4 @@
-"""Changing the inventory: removing racks, putting them into NVLink domains, importing them.
+"""Changing the inventory: creating what is in it, removing racks, putting them into NVLink domains, importing them.
 
 Each verb is one transaction with its audit row. A rack that leaves is soft-deleted with its components: schedules
 keep their scopes on it and say why they fail.
@@ -15,12 +15,24 @@ from django.db.models import QuerySet
 from audit.services import verb
 from flowsched.actor import Actor
 from flowsched.errors import AlreadyExists, PreconditionFailed
+from inventory.creation import component_create, domain_create, rack_create
 from inventory.identifiers import shown
 from inventory.imports import Counts, ImportSummary, racks_import
 from inventory.models import Component, NVLDomain, Rack
 from inventory.selectors import domain_get, racks_named
 
-__all__ = ["Counts", "ImportSummary", "Moved", "rack_remove", "racks_attach", "racks_detach", "racks_import"]
+__all__ = [
+    "Counts",
+    "ImportSummary",
+    "Moved",
+    "component_create",
+    "domain_create",
+    "rack_create",
+    "rack_remove",
+    "racks_attach",
+    "racks_detach",
+    "racks_import",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +82,26 @@ def racks_attach(*, domain: str, racks: Sequence[str], by: Actor, now: datetime)
     return Moved(tuple(r.name for r in moving), tuple(r.name for r in rows if r not in moving))
 
 
-def racks_detach(*, racks: Sequence[str], by: Actor, now: datetime) -> Moved:
-    """Take all these racks (names or ids) out of their domains, or none. Those in no domain are skipped (F-300)."""
-    with verb("nvl_domain.detach", by=by, kind="nvl_domain", now=now) as done:
+def racks_detach(*, racks: Sequence[str], by: Actor, now: datetime, domain: str | None = None) -> Moved:
+    """Take all these racks (names or ids) out of their domains, or none. Those in no domain are skipped (F-300).
+
+    With `domain` (name or id) a rack that is in another one is refused.
+    """
+    name = "" if domain is None else shown(domain, most=255)
+    with verb("nvl_domain.detach", by=by, kind="nvl_domain", now=now, object_name=name) as done:
+        only = None if domain is None else domain_get(domain)
+        if only is not None:
+            done.object_id, done.object_name = str(only.id), only.name
         rows = racks_named(racks, _locked(Rack.objects.filter(deleted_at__isnull=True)))
         moving = [row for row in rows if row.nvl_domain_id is not None]
         domains = NVLDomain.objects.in_bulk([row.nvl_domain_id for row in moving if row.nvl_domain_id])
         done.before = {row.name: domains[row.nvl_domain_id].name for row in moving if row.nvl_domain_id}
+        for row in moving:
+            if only is not None and row.nvl_domain_id != only.id:
+                raise PreconditionFailed(
+                    f"rack '{row.name}' is in NVLink domain '{done.before[row.name]}', not in '{only.name}'",
+                    reason="IN_OTHER_DOMAIN",
+                )
         _move(moving, to=None, now=now)
         done.changed = bool(moving)
         done.after = {"racks": [row.name for row in moving]}

@@ -5,9 +5,11 @@ Nothing here interprets a template or a spec, so one that cannot be read empties
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from flowsched.errors import InvalidInput
 from inventory.identifiers import check_name, uuid_or_none
@@ -52,3 +54,16 @@ def name_taken(name: str, *, except_id: UUID | None = None) -> bool:
     """Whether a schedule other than this one has the name: to say so early. Only the database can promise it."""
     rows = TaskSchedule.objects.filter(name=name.replace("\0", ""))
     return rows.exclude(pk=except_id).exists() if except_id is not None else rows.exists()
+
+
+def schedules_all() -> QuerySet[Any]:
+    """All schedules, oldest first, each with the number of its `racks`, in the same query."""
+    itself = TaskSchedule.objects.filter(pk=OuterRef("pk")).order_by().values("pk")
+    racks = Subquery(itself.annotate(racks=Count("scopes__rack")).values("racks"))
+    return TaskSchedule.objects.annotate(racks=racks).order_by("created_at", "id")
+
+
+def racks_counted(schedule_ids: Iterable[UUID]) -> dict[UUID, int]:
+    """How many racks each of these schedules has: one query."""
+    rows = TaskSchedule.objects.filter(pk__in=list(schedule_ids)).annotate(racks=Count("scopes__rack"))
+    return dict(rows.values_list("pk", "racks"))

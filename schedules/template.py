@@ -123,6 +123,14 @@ def summary(stored: Any) -> tuple[str, str]:
     return words
 
 
+def stored_as() -> dict[str, list[tuple[str, str]]]:
+    """Each operation type that `summary` knows, in lower case, with the types and codes that are stored for it."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for stored, (operation_type, _) in _WORDS.items():
+        found.setdefault(operation_type.lower(), []).append(stored)
+    return found
+
+
 def _queue_timeout(seconds: Any) -> timedelta | None:
     if seconds is None:
         return None

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from flowsched.errors import InvalidInput, NotFound
 from inventory.selectors import targets_resolve
 from inventory.targets import Target
@@ -16,16 +18,18 @@ from tasks.conflicts import RULES
 from tasks.operations import Operation, OperationType
 
 
+def scopes_all(schedule_id: UUID) -> QuerySet[TaskScheduleScope]:
+    """The scopes of a schedule in their order, with rack and last task; none if there is no such schedule."""
+    rows = TaskScheduleScope.objects.filter(schedule_id=schedule_id).select_related("rack", "last_task")
+    return rows.order_by("position", "id")
+
+
 def scopes_of(schedule_id: UUID) -> list[TaskScheduleScope]:
     """The scopes of a schedule in their order, with rack and last task.
 
     A schedule may have none. Raises NotFound if there is no such schedule.
     """
-    rows = list(
-        TaskScheduleScope.objects.filter(schedule_id=schedule_id)
-        .select_related("rack", "last_task")
-        .order_by("position", "id")
-    )
+    rows = list(scopes_all(schedule_id))
     if not rows and not TaskSchedule.objects.filter(pk=schedule_id).exists():
         raise not_found(schedule_id)
     return rows

@@ -46,6 +46,7 @@ class ScopesAdded:
 
     created: list[TaskScheduleScope]
     updated: list[TaskScheduleScope]
+    version: int  # of the schedule now
 
     @property
     def scopes(self) -> list[TaskScheduleScope]:
@@ -61,6 +62,7 @@ class ScopesReconciled:
     added: int
     removed: int
     updated: int
+    version: int  # of the schedule now
 
 
 def scopes_add(
@@ -79,7 +81,7 @@ def scopes_add(
         created = _apply(schedule, plan, size=len(current), position=position, done=done, now=now)
         grown = [change.scope.id for change in plan.updates]
         rows = scopes_by_id([*created, *grown])
-        return ScopesAdded([rows[pk] for pk in created], [rows[pk] for pk in grown])
+        return ScopesAdded([rows[pk] for pk in created], [rows[pk] for pk in grown], schedule.version)
 
 
 def scopes_reconcile(
@@ -96,7 +98,11 @@ def scopes_reconcile(
         plan = plan_reconcile(current, wanted)
         _apply(schedule, plan, size=len(current), position=position, done=done, now=now)
         return ScopesReconciled(
-            scopes_of(schedule_id), added=len(plan.creates), removed=len(plan.removes), updated=len(plan.updates)
+            scopes_of(schedule_id),
+            added=len(plan.creates),
+            removed=len(plan.removes),
+            updated=len(plan.updates),
+            version=schedule.version,
         )
 
 

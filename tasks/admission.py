@@ -56,13 +56,18 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one submission. `locked`: nothing was decided, submit again."""
+    """What became of one submission. `locked`: nothing was decided, submit again.
+
+    Which rack it was is filled in for a direct operation; elsewhere `key` says it.
+    """
 
     key: UUID
     state: Literal["submitted", "rejected", "failed", "locked"]
     task_id: UUID | None
     reason_code: str
     reason: str
+    rack_id: UUID | None = None
+    rack_name: str = ""
 
 
 @dataclass(slots=True)

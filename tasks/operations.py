@@ -97,7 +97,7 @@ _FORCED = {
     OperationKind.POWER_RESET: ("restart", "force_restart"),
 }
 _POWER = frozenset({OperationKind.POWER_ON, OperationKind.POWER_OFF, OperationKind.POWER_RESET})
-_REFUSED_KEYS = {
+REFUSED_KEYS = {
     "rule_id": "operation rules are not part of this system: leave rule_id out",
     "authentication_data": "authentication data is never stored here: configure the credentials at the executor",
 }
@@ -180,7 +180,7 @@ def operation_check(value: Operation) -> Operation:
         raise InvalidInput(f"unknown operation '{value.code[:64]}' of type '{value.type[:64]}'", field="operation")
     if not isinstance(value.information, Mapping):
         raise InvalidInput("the operation's information must be an object", field="information")
-    for key, sentence in _REFUSED_KEYS.items():
+    for key, sentence in REFUSED_KEYS.items():
         if value.information.get(key):
             raise InvalidInput(sentence, field=key)
     if value.type == OperationType.FIRMWARE:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import BooleanField, F, Func, Q, Value
+from django.db.models import BooleanField, Count, F, Func, OuterRef, Q, QuerySet, Subquery, Value
 
 from flowsched.errors import InvalidInput, NotFound
 from inventory.models import Rack
@@ -71,20 +72,12 @@ def tasks_list(
         raise InvalidInput("offset must not be negative", field="offset")
     query = Task.objects.order_by("-created_at", "-id")
     if rack is not None:
-        query = query.filter(_rack_filter(rack))
+        query = query.filter(on_rack(rack))
     if schedule is not None:
         by_id = _as_uuid(schedule)
         query = query.filter(schedule_id=by_id) if by_id else query.filter(schedule_name=schedule)
     if component_id is not None:
-        path = f'$.components_by_type.*[*] ? (@ == "{component_id}")'
-        query = query.filter(
-            Func(
-                F("attributes"),
-                Value(path),
-                template="jsonb_path_exists(%(expressions)s::jsonpath)",
-                output_field=BooleanField(),
-            )
-        )
+        query = query.filter(acts_on(component_id))
     if statuses:
         query = query.filter(status__in=_statuses(statuses))
     if active:
@@ -92,13 +85,11 @@ def tasks_list(
     return list(query[offset : offset + limit]), query.count()
 
 
-def runs_of(task_id: UUID) -> list[Run]:
-    """The task's runs, oldest first."""
-    return list(Run.objects.filter(task_id=task_id).order_by("started_at", "id"))
+def on_rack(rack: UUID | str) -> Q:
+    """Tasks on a rack by id; a name means the rack of this name now, and if there is none, the name a task kept.
 
-
-def _rack_filter(rack: UUID | str) -> Q:
-    """By id; a name means the rack of this name now, and if there is none, the name a task kept."""
+    Raises NotFound for a name that no rack has and no task kept.
+    """
     by_id = _as_uuid(rack)
     if by_id is None:
         by_id = Rack.objects.filter(name=rack).values_list("id", flat=True).first()
@@ -107,6 +98,46 @@ def _rack_filter(rack: UUID | str) -> Q:
     if not Task.objects.filter(rack_name=rack).exists():
         raise NotFound(f"no rack is called '{rack}', and no task was on one")
     return Q(rack_name=rack)
+
+
+def acts_on(component_id: UUID) -> Func:
+    """The condition that a task acts on this component."""
+    path = f'$.components_by_type.*[*] ? (@ == "{component_id}")'
+    return Func(
+        F("attributes"),
+        Value(path),
+        template="jsonb_path_exists(%(expressions)s::jsonpath)",
+        output_field=BooleanField(),
+    )
+
+
+def with_run(tasks: QuerySet[Task]) -> QuerySet[Task]:
+    """`tasks`, each with `run_id`: its newest run, or None. No query more."""
+    newest = Run.objects.filter(task_id=OuterRef("id")).order_by("-started_at", "-id").values("id")[:1]
+    return tasks.annotate(run_id=Subquery(newest))
+
+
+@dataclass(slots=True)
+class ActiveCounts:
+    """How many tasks of a rack have not ended, by state."""
+
+    waiting: int = 0
+    pending: int = 0
+    running: int = 0
+
+
+def active_counts(racks: Collection[UUID]) -> dict[UUID, ActiveCounts]:
+    """The counts of each of these racks; one query."""
+    found = {rack: ActiveCounts() for rack in racks}
+    rows = Task.objects.filter(lane__in=list(racks), status__in=sorted(ACTIVE)).order_by()
+    for rack, status, count in rows.values_list("lane", "status").annotate(count=Count("id")):
+        setattr(found[rack], status, count)
+    return found
+
+
+def runs_of(task_id: UUID) -> list[Run]:
+    """The task's runs, oldest first."""
+    return list(Run.objects.filter(task_id=task_id).order_by("started_at", "id"))
 
 
 def _as_uuid(value: UUID | str) -> UUID | None:

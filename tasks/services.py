@@ -22,10 +22,11 @@ from tasks.hold import hold_current
 from tasks.lanes import Settled, lanes_lock, lanes_promote, lanes_settle, lock_timeout, task_move
 from tasks.models import Run, Task
 from tasks.states import FINISHED, OPEN_RUN, RunState, TaskStatus
-from tasks.submission import submission_refusal, task_submit
+from tasks.submission import refusals_of, submission_refusal, task_submit
 
 __all__ = [
     "lanes_sweep",
+    "refusals_of",
     "submission_refusal",
     "task_acknowledge",
     "task_cancel",

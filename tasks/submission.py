@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4, uuid5
@@ -21,7 +21,7 @@ from django.db import DatabaseError
 from audit.services import verb
 from flowsched import db
 from flowsched.actor import Actor
-from flowsched.errors import Busy, FlowschedError, InvalidInput, KeyReused, PreconditionFailed, QueueFull
+from flowsched.errors import Busy, FlowschedError, InvalidInput, KeyReused, PreconditionFailed, QueueFull, Refusal
 from inventory.targets import ResolvedTarget
 from tasks import reasons
 from tasks.admission import MAX_BATCH, MAX_QUEUE_TIMEOUT, Outcome, Submission, tasks_admit
@@ -98,18 +98,28 @@ def task_submit(
     return outcomes
 
 
+def refusals_of(outcomes: Sequence[Outcome]) -> tuple[Refusal, ...]:
+    """The racks of a request that got no task, in its order (D-13)."""
+    return tuple(
+        Refusal(outcome.rack_id, outcome.rack_name, outcome.state, outcome.reason_code, outcome.reason)
+        for outcome in outcomes
+        if outcome.state != "submitted"
+    )
+
+
 def submission_refusal(outcomes: Sequence[Outcome]) -> FlowschedError:
     """The error for a request of which no rack was accepted, with each rack's reason (F-166, D-13)."""
+    refusals = refusals_of(outcomes)
     codes = {outcome.reason_code for outcome in outcomes}
     named = [outcome.reason for outcome in outcomes[:NAMED_REFUSALS]]
     if len(outcomes) > NAMED_REFUSALS:
         named.append(f"and {len(outcomes) - NAMED_REFUSALS} more racks")
     message = "no rack accepted the operation: " + "; ".join(named)
     if codes == {ReasonCode.QUEUE_FULL.value}:
-        return QueueFull(message, reason=ReasonCode.QUEUE_FULL)
+        return QueueFull(message, reason=ReasonCode.QUEUE_FULL, refusals=refusals)
     if codes == {ReasonCode.RACK_LOCKED.value}:
-        return Busy(message, reason=ReasonCode.RACK_LOCKED)
-    return PreconditionFailed(message, reason=codes.pop() if len(codes) == 1 else "")
+        return Busy(message, reason=ReasonCode.RACK_LOCKED, refusals=refusals)
+    return PreconditionFailed(message, reason=codes.pop() if len(codes) == 1 else "", refusals=refusals)
 
 
 def _check(
@@ -166,7 +176,7 @@ def _submit(submissions: Sequence[Submission], request: _Request) -> list[Outcom
         left = timedelta(seconds=deadline - time.monotonic())
         if settled[submission.key].state == "locked" and left > timedelta(0):
             settled[submission.key] = _single(submission, request, patience=min(left, LOCK_TIMEOUT))
-    return [settled[submission.key] for submission in submissions]
+    return [replace(settled[s.key], rack_id=s.rack_id, rack_name=s.rack_name) for s in submissions]
 
 
 def _chunk(chunk: Sequence[Submission], request: _Request) -> list[Outcome]:

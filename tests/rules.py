@@ -20,11 +20,6 @@ SECTIONS = {
 
 # No test names these, and why.
 UNNAMED = {
-    121: "reading ids on the wire: comes with the gRPC door",
-    122: "statuses on the wire: come with the gRPC door; the errors behind them are named in their services' tests",
-    176: "patterns of the rack list: come with the doors that filter lists",
-    179: "the component list and its filters: come with the doors that list components",
-    183: "the Version call: comes with the gRPC door",
     249: "unlinked components go back to waiting: not ours, an executor that cannot reach one says no_effect",
 }
 

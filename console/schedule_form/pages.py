@@ -48,7 +48,7 @@ OPERATIONS = {
 class FormPage(Page):
     """What adding and editing share."""
 
-    def row(self, id: UUID | None) -> TaskSchedule | None:  # noqa: A002  the URL's name for it
+    def row(self, id: UUID | None) -> TaskSchedule | None:
         """The schedule that is edited. Raises NotFound."""
         return None if id is None else schedule_get(id)
 
@@ -173,11 +173,11 @@ class EditPage(FormPage):
 
     verbs: ClassVar = {"GET": "schedule.update", "POST": "schedule.update"}
 
-    def get(self, request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002  the URL's name for it
+    def get(self, request: HttpRequest, id: UUID) -> HttpResponse:
         """Show it as it is."""
         return self.show(form_of(schedule_get(id), self.viewer.zone))
 
-    def post(self, request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002  likewise
+    def post(self, request: HttpRequest, id: UUID) -> HttpResponse:
         """Save what was changed; or do what another button of the form asks."""
         row = schedule_get(id)
         form, do = form_posted(request.POST, row), request.POST.get("do", "save")
@@ -222,7 +222,7 @@ class PreviewPart(FormPage):
     verbs: ClassVar = {"POST": "schedule.create"}
     http_method_names = ["post"]
 
-    def post(self, request: HttpRequest, id: UUID | None = None) -> HttpResponse:  # noqa: A002  likewise
+    def post(self, request: HttpRequest, id: UUID | None = None) -> HttpResponse:
         """Look at the form."""
         form = form_posted(request.POST, self.row(id))
         shown = preview_of(form, self.viewer.now)
@@ -235,7 +235,7 @@ class RacksPart(FormPage):
     verbs: ClassVar = {"POST": "schedule.create"}
     http_method_names = ["post"]
 
-    def post(self, request: HttpRequest, id: UUID | None = None) -> HttpResponse:  # noqa: A002  likewise
+    def post(self, request: HttpRequest, id: UUID | None = None) -> HttpResponse:
         """Do what the button asks."""
         form = form_posted(request.POST, self.row(id))
         act(form, request.POST.get("do", ""), request.POST)

@@ -35,7 +35,7 @@ class ComponentsPart(FormPage):
     verbs: ClassVar = {"GET": "component.read"}
     http_method_names = ["get", "head"]
 
-    def get(self, request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002  the URL's name for it
+    def get(self, request: HttpRequest, id: UUID) -> HttpResponse:
         """List them; those that the request names are chosen."""
         chosen = frozenset(request.GET.getlist("component"))
         return self.fragment("console/schedule_form/parts.html", groups=part_groups(id, chosen))

@@ -7,7 +7,7 @@ be told that all went well.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -68,6 +68,21 @@ class Instant(serializers.DateTimeField):
         return super().to_internal_value(value)
 
 
+class OneOf(serializers.ChoiceField):
+    """One of some words."""
+
+    def __init__(self, choices: Iterable[str], **kwargs: Any) -> None:
+        words = list(choices)
+        messages: dict[str, Any] = {"invalid_choice": f"This must be one of {', '.join(words)}."}
+        super().__init__(choices=words, error_messages=messages, **kwargs)
+
+    def to_internal_value(self, data: Any) -> Any:
+        """The word."""
+        if not isinstance(data, str):
+            self.fail("invalid_choice", input=data)
+        return super().to_internal_value(data)
+
+
 class Strict(serializers.Serializer[Any]):
     """A serializer for input: keys it does not know are errors that name them.
 
@@ -75,6 +90,7 @@ class Strict(serializers.Serializer[Any]):
     """
 
     refused: Mapping[str, str] = {}
+    described: Mapping[str, Any] = {}  # what its JSON schema says besides
 
     def to_internal_value(self, data: Any) -> Any:
         """The values, unless a key is unknown."""

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 
 from flowsched.rest.problems import plain_response, problem
 
+_REDIRECTS: Final = {HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.FOUND}
 _GIVEN: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -27,10 +28,18 @@ class RequestId:
         request_id = given if _GIVEN.fullmatch(given) else uuid.uuid4().hex
         request.request_id = request_id  # type: ignore[attr-defined]
         response = self.get_response(request)
-        failed = response.status_code >= HTTPStatus.BAD_REQUEST
-        if failed and request.path.startswith("/api/") and "json" not in response.get("Content-Type", ""):
-            status = HTTPStatus(response.status_code)
-            body = problem(status.name.lower(), status, status.phrase, status.description, request_id)
-            response = plain_response(body)
+        if request.path.startswith("/api/") and "json" not in response.get("Content-Type", ""):
+            response = _in_json(response, request_id)
         response["X-Request-ID"] = request_id
         return response
+
+
+def _in_json(response: HttpResponse, request_id: str) -> HttpResponse:
+    """What Django says of a request in HTML, in JSON; anything else as it is."""
+    status = HTTPStatus(response.status_code)
+    if status in _REDIRECTS:  # a client that followed it would send its token in the clear each time
+        detail = "this is served by HTTPS only: send the request to https://"
+        return plain_response(problem("https_required", HTTPStatus.FORBIDDEN, "HTTPS is required", detail, request_id))
+    if status < HTTPStatus.BAD_REQUEST:
+        return response
+    return plain_response(problem(status.name.lower(), status, status.phrase, status.description, request_id))

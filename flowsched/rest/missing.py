@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.decorators import method_decorator
 from django.views import View
+from django.views.decorators.csrf import csrf_exempt
 
 from flowsched.rest.problems import plain_response, problem
 
 
+@method_decorator(csrf_exempt, name="dispatch")  # else a POST would be told that it may not, not that nothing is here
 class MissingView(View):
     """Answers 404 to every method."""
 

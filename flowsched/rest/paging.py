@@ -17,17 +17,23 @@ MAX_OFFSET: Final = 10_000_000
 
 def bounds(parameters: Mapping[str, str]) -> tuple[int, int]:
     """(offset, limit) as asked for. Raises InvalidInput."""
-    offset = _whole(parameters, "offset", default=0, least=0, most=MAX_OFFSET)
-    return offset, _whole(parameters, "limit", default=DEFAULT_LIMIT, least=1, most=MAX_LIMIT)
+    offset = whole(parameters, "offset", default=0, least=0, most=MAX_OFFSET)
+    return offset, whole(parameters, "limit", default=DEFAULT_LIMIT, least=1, most=MAX_LIMIT)
 
 
-def page(rows: QuerySet[Any], parameters: Mapping[str, str]) -> tuple[list[Any], dict[str, int]]:
-    """The page asked for and what the answer says about it: total, offset, limit."""
+def page(
+    rows: QuerySet[Any], parameters: Mapping[str, str], *, most: int | None = None
+) -> tuple[list[Any], dict[str, int]]:
+    """The page asked for and what the answer says about it: total, offset, limit.
+
+    Rows are counted up to `most`, for tables of which counting all would take seconds; `total` then is at least that.
+    """
     offset, limit = bounds(parameters)
     found = list(rows[offset : offset + limit])
-    short = len(found) < limit and (found or not offset)  # the last page tells the total by itself
-    total = offset + len(found) if short else rows.count()
-    return found, {"total": total, "offset": offset, "limit": limit}
+    if len(found) < limit and (found or not offset):  # the last page tells the total by itself
+        return found, {"total": offset + len(found), "offset": offset, "limit": limit}
+    counted = rows.count() if most is None else rows[:most].count()
+    return found, {"total": max(counted, offset + len(found) if found else 0), "offset": offset, "limit": limit}
 
 
 def only(request: Request, known: Collection[str]) -> Mapping[str, str]:
@@ -45,7 +51,8 @@ def only(request: Request, known: Collection[str]) -> Mapping[str, str]:
     return {name: str(value) for name, value in request.query_params.items()}
 
 
-def _whole(parameters: Mapping[str, str], name: str, *, default: int, least: int, most: int) -> int:
+def whole(parameters: Mapping[str, str], name: str, *, default: int, least: int, most: int) -> int:
+    """The whole number that the parameter `name` is, `default` without it. Raises InvalidInput."""
     text = parameters.get(name, "")
     if name not in parameters:
         return default

@@ -1,31 +1,35 @@
 """The error tree as HTTP: RFC 9457 problem details, one shape for every failure under /api/.
 
 `errors` names each field at fault; `reason` is the stable code for programs; `request_id` is in the audit trail and
-in the log, under which a 500 can be found.
+in the log, under which a 500 can be found. `refusals` is there when racks refused, one entry each (D-13).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
+from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOperation
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.db import DatabaseError, InterfaceError
-from django.http import Http404, HttpResponse, JsonResponse
+from django.http import Http404, HttpResponse, JsonResponse, UnreadablePostError
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from flowsched import db
-from flowsched.errors import FlowschedError, InvalidInput
+from flowsched.errors import FlowschedError, InvalidInput, TooLarge
+from flowsched.rest.answers import refusals_out
 
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE: Final = "application/problem+json"
 BASE: Final = "urn:flowsched:problem:"
 RETRY_SECONDS: Final = 2
+MAX_ERRORS: Final = 100  # entries of `errors`; a body may have thousands of faults
 
 # kind -> status and title; design.md's table of errors.
 STATUSES: Final[Mapping[str, tuple[int, str]]] = {
@@ -44,13 +48,25 @@ STATUSES: Final[Mapping[str, tuple[int, str]]] = {
     "unavailable": (503, "Something this needs is out of reach"),
 }
 
+# What Django raises while it reads a request, in our words.
+_FOREIGN: Final[Sequence[tuple[Any, Callable[[], Exception]]]] = (
+    (Http404, exceptions.NotFound),
+    (DjangoPermissionDenied, exceptions.PermissionDenied),
+    (RequestDataTooBig, lambda: TooLarge("the request is larger than this server reads")),
+    (
+        (SuspiciousOperation, BadRequest, UnreadablePostError),
+        lambda: InvalidInput("the request cannot be read: it is malformed, has too many parts, or ended too early"),
+    ),
+)
+
 
 def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     """DRF's handler: whatever a view raised, as a problem. What was written in the request's transaction is undone."""
     set_rollback()
     request = context.get("request")
     request_id = getattr(getattr(request, "_request", request), "request_id", "")
-    names = getattr(context.get("view"), "field_names", {})
+    has_body = getattr(request, "method", "") in {"POST", "PUT", "PATCH"}  # others' fields are query parameters
+    names = getattr(context.get("view"), "field_names", {}) if has_body else {}
     body, headers = problem_of(error, request_id=request_id, field_names=names)
     return Response(body, status=body["status"], headers=headers, content_type=MEDIA_TYPE)
 
@@ -66,7 +82,10 @@ def problem_of(
         if status == HTTPStatus.UNAUTHORIZED:
             headers["WWW-Authenticate"] = "Bearer"
         found = _errors(error, field_names or {})
-        return problem(error.kind, status, title, error.message, request_id, errors=found, reason=error.reason), headers
+        body = problem(error.kind, status, title, error.message, request_id, errors=found, reason=error.reason)
+        if error.refusals:
+            body["refusals"] = refusals_out(error.refusals)
+        return body, headers
     if isinstance(error, exceptions.APIException):
         return _of_framework(error, request_id)
     logger.error("request %s failed", request_id, exc_info=error)
@@ -91,7 +110,7 @@ def problem(
         "status": status,
         "detail": detail,
         "reason": reason,
-        "errors": errors or [],
+        "errors": (errors or [])[:MAX_ERRORS],
         "request_id": request_id,
     }
 
@@ -102,10 +121,9 @@ def plain_response(body: Mapping[str, Any]) -> HttpResponse:
 
 
 def _typed(error: Exception) -> Exception:
-    if isinstance(error, Http404):
-        return exceptions.NotFound()
-    if isinstance(error, DjangoPermissionDenied):
-        return exceptions.PermissionDenied()
+    for kinds, make in _FOREIGN:
+        if isinstance(error, kinds):
+            return make()
     if isinstance(error, (DatabaseError, InterfaceError)):
         try:
             with db.translate():
@@ -121,7 +139,12 @@ def _errors(error: FlowschedError, names: Mapping[str, str]) -> list[dict[str, s
     code = error.reason or error.kind
     field = {error.field: error.message} if error.field else {}
     fields = error.fields if isinstance(error, InvalidInput) else field
-    return [{"field": names.get(field, field), "code": code, "message": text} for field, text in fields.items()]
+    return [{"field": _named(field, names), "code": code, "message": text} for field, text in fields.items()]
+
+
+def _named(field: str, names: Mapping[str, str]) -> str:
+    """A field as bodies name it: `components[3].info.id` is `components.3.info.id`, as in DRF's own errors."""
+    return names.get(field) or re.sub(r"\[(\d+)\]", r".\1", field)
 
 
 def _of_framework(error: exceptions.APIException, request_id: str) -> tuple[dict[str, Any], dict[str, str]]:

@@ -58,7 +58,9 @@ def test_a_row_the_driver_cannot_read_is_disabled_too(moment, caplog):
     raw("UPDATE task_schedule SET next_run_at = %s::timestamptz WHERE id = %s", moment, bad.id)
     assert fire() == 4
     assert all(outcomes(row) == [("submitted", "")] for row in good)
-    assert TaskSchedule.objects.filter(id=bad.id, enabled=False, disabled_kind="system").exists()
+    found = TaskSchedule.objects.get(id=bad.id)  # every list can read it again, and say why it was disabled
+    assert (found.enabled, found.disabled_kind, found.next_run_at) == (False, "system", None)
+    assert "cannot be read" in found.disabled_reason
     assert Firing.objects.get(schedule_id=bad.id).state == "failed"
 
 

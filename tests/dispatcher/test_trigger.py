@@ -77,6 +77,9 @@ def test_all_refused_is_an_error_with_each_reason_and_stays_recorded():
     with pytest.raises(PreconditionFailed) as refused:
         trigger(row, now=NOW + timedelta(minutes=1))
     assert all(rack.name in refused.value.message for rack in on)
+    assert [(r.rack_id, r.rack_name, r.outcome, r.code) for r in refused.value.refusals] == [
+        (rack.id, rack.name, "rejected", "rack_busy") for rack in on
+    ]
     assert Firing.objects.filter(schedule_id=row.id).count() == 2
     row.refresh_from_db()
     assert row.last_run_at == NOW + timedelta(minutes=1)
@@ -100,6 +103,9 @@ def test_some_refused_is_a_success_that_names_them():
     result = trigger(not_due("nightly", on))
     assert len(result.task_ids) == 1
     assert [(scope.rack_name, scope.reason_code) for scope in result.refusals] == [(on[0].name, "rack_busy")]
+    assert [(r.rack_id, r.code, r.reason) for r in result.refused] == [
+        (on[0].id, "rack_busy", result.refusals[0].reason)
+    ]
 
 
 def test_a_paused_schedule_can_be_triggered_and_stays_paused():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -17,6 +19,7 @@ from tests.faults.harness import ROOT, wait_for
 pytestmark = pytest.mark.process
 
 SECONDS_TO_SHOW = 60
+DOORS = {"FLOWSCHED_WEB_BIND": "127.0.0.1:0", "FLOWSCHED_GRPC_BIND": "127.0.0.1:0"}  # whatever port is free
 
 
 class Installation:
@@ -28,7 +31,7 @@ class Installation:
             name: value
             for name, value in os.environ.items()
             if not name.startswith(("FLOWSCHED_", "DATABASE_URL", "DJANGO_", "PYTEST_"))
-        } | {"FLOWSCHED_DEBUG": "1", "FLOWSCHED_DATA_DIR": str(folder)}
+        } | {"FLOWSCHED_DEBUG": "1", "FLOWSCHED_DATA_DIR": str(folder), **DOORS}
         self.starts = 0
 
     def up(self) -> subprocess.Popen[bytes]:
@@ -69,11 +72,24 @@ def installation(tmp_path):
     )
 
 
+def rest_answers(installation: Installation) -> bool:
+    """The API that `ready` names lists the schedules to whoever has a token; its page is there without one."""
+    [page] = re.findall(r"^  API +(http://\S+/api/v1/docs/)$", installation.log.read_text(), re.MULTILINE)
+    installation.manage("user", "add", "newcomer", "--role", "viewer")
+    token = installation.manage("token", "create", "newcomer").strip()
+    with urlopen(page) as answer:
+        assert b"swagger-ui" in answer.read()
+    asked = Request(page.replace("docs/", "schedules/"), headers={"Authorization": f"Bearer {token}"})
+    with urlopen(asked) as answer:
+        return json.loads(answer.read())["total"] > 0
+
+
 def test_a_newcomer_watches_schedules_fire_and_nothing_is_lost_over_a_restart(installation):
     """Within a minute: completed tasks, skips with their reasons; Ctrl-C and up again fires nothing twice."""
     first = installation.up()
     try:
         wait_for(lambda: "\nready" in installation.log.read_text(), 90, "the line that says ready")
+        assert rest_answers(installation)
         wait_for(
             lambda: {"submitted", "skipped"} <= {scope["outcome"] for scope in installation.scopes()},
             SECONDS_TO_SHOW,
@@ -89,6 +105,7 @@ def test_a_newcomer_watches_schedules_fire_and_nothing_is_lost_over_a_restart(in
         first.send_signal(signal.SIGINT)
         assert first.wait(60) == 0, installation.log.read_text()
     assert "Stopped." in installation.log.read_text()
+    assert "Worker exiting" in installation.log.read_text(), "the web door too"
 
     second = installation.up()
     try:

@@ -31,7 +31,8 @@ class Place:
 
     def environment(self, **more):
         plain = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}
-        return plain | {"FLOWSCHED_TESTING": "1", "FLOWSCHED_DATA_DIR": str(self.data_dir)} | more
+        doors = {"FLOWSCHED_WEB_BIND": "127.0.0.1:0", "FLOWSCHED_GRPC_BIND": "127.0.0.1:0"}
+        return plain | doors | {"FLOWSCHED_TESTING": "1", "FLOWSCHED_DATA_DIR": str(self.data_dir)} | more
 
     def start(self, *words, **more):
         return subprocess.Popen(

@@ -11,7 +11,11 @@ from django.core.exceptions import ImproperlyConfigured
 from flowsched import developer
 from flowsched.environment import REPOSITORY, Environment, read_file
 
-PRODUCTION = {"FLOWSCHED_SECRET_KEY": "k" * 50, "FLOWSCHED_EXECUTOR": "simulated"}
+PRODUCTION = {
+    "FLOWSCHED_SECRET_KEY": "k" * 50,
+    "FLOWSCHED_EXECUTOR": "simulated",
+    "DATABASE_URL": "postgresql://user@host/flows",
+}
 
 
 @pytest.fixture
@@ -34,6 +38,10 @@ def load(monkeypatch):
     [
         ({}, "FLOWSCHED_SECRET_KEY is not set"),
         ({"FLOWSCHED_SECRET_KEY": "k" * 50}, "FLOWSCHED_EXECUTOR is not set"),
+        (PRODUCTION | {"DATABASE_URL": ""}, "DATABASE_URL is not set"),
+        (PRODUCTION | {"FLOWSCHED_TRUSTED_ORIGINS": "a.example"}, "FLOWSCHED_TRUSTED_ORIGINS is a.example"),
+        (PRODUCTION | {"FLOWSCHED_HTTPS": "maybe"}, "FLOWSCHED_HTTPS is 'maybe'"),
+        (PRODUCTION | {"FLOWSCHED_WEB_WORKERS": "0"}, "FLOWSCHED_WEB_WORKERS is 0; it must be at least 1"),
         (PRODUCTION | {"FLOWSCHED_SECRET_KEY": "short"}, "shorter than 32"),
         (PRODUCTION | {"FLOWSCHED_TESTING": "1"}, "FLOWSCHED_TESTING=1 and FLOWSCHED_SECRET_KEY"),
         ({"FLOWSCHED_TESTING": "1", "FLOWSCHED_ALLOWED_HOSTS": "example.org"}, "FLOWSCHED_TESTING=1 excludes"),
@@ -69,7 +77,7 @@ def test_production_names_everything_and_tests_and_debug_need_nothing(load):
 
 
 def test_database_url_turns_the_embedded_server_off(load):
-    loaded = load(**PRODUCTION, DATABASE_URL="postgresql://me:se%20cret@db.example:6432/flows?sslmode=require")
+    loaded = load(**PRODUCTION | {"DATABASE_URL": "postgresql://me:se%20cret@db.example:6432/flows?sslmode=require"})
     assert loaded["FLOWSCHED_CLUSTER"] is None
     default = loaded["DATABASES"]["default"]
     wanted = {"NAME": "flows", "USER": "me", "PASSWORD": "se cret", "HOST": "db.example", "PORT": "6432"}
@@ -114,3 +122,22 @@ def test_developers_file_that_cannot_be_read(tmp_path):
     path.write_text("# words\n\nFLOWSCHED_DEBUG='1'\nnonsense\n")
     with pytest.raises(ImproperlyConfigured, match=r"line 4"):
         read_file(path)
+
+
+def test_files_and_pairs(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    read = Environment({"F": "tls/a.pem", "P": "spiffe://x/a=alice , dns=a=bob,", "BLANK": "  "})
+    assert read.file("F") == REPOSITORY / "tls" / "a.pem"
+    assert read.file("BLANK") is None
+    assert read.pairs("P") == {"spiffe://x/a": "alice", "dns=a": "bob"}
+    assert read.pairs("BLANK") == {}
+    for text in ("alice", "=alice", "name=", "a=b,a=c"):
+        with pytest.raises(ImproperlyConfigured, match="P: "):
+            Environment({"P": text}).pairs("P")
+
+
+def test_reflection_is_for_tests_and_developers(load):
+    assert load(**PRODUCTION)["FLOWSCHED_GRPC_REFLECTION"] is False
+    assert load(**PRODUCTION, FLOWSCHED_GRPC_REFLECTION="1")["FLOWSCHED_GRPC_REFLECTION"] is True
+    assert load(FLOWSCHED_TESTING="1")["FLOWSCHED_GRPC_REFLECTION"] is True
+    assert load(FLOWSCHED_DEBUG="1", FLOWSCHED_GRPC_REFLECTION="0")["FLOWSCHED_GRPC_REFLECTION"] is False

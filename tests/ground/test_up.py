@@ -3,9 +3,11 @@
 import os
 import re
 import signal
+import socket
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -88,6 +90,8 @@ def test_ready_restart_refuse_and_drain(place, up):
     terminal = up(place, STUB_DRAIN="0.3")
     terminal.wait_for(r"^ready")
     worker = terminal.wait_for(r"^worker +\| run_worker (\d+) began")
+    terminal.wait_for(r"^web +\| serve_web \d+ began")
+    terminal.wait_for(r"^  API +http://127\.0\.0\.1:[1-9]\d+/api/v1/docs/$")
     assert server.probe(place.cluster) is server.State.UP
 
     second = up(place)
@@ -128,6 +132,22 @@ def test_kill_of_up_leaves_nobody_behind_and_the_next_takes_over(used, up):
     second.wait_for(r"^ready")
     gone(worker)
     assert second.end(signal.SIGTERM) == 0
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("door", ["WEB", "GRPC"])
+def test_a_taken_port_is_said_before_anything_is_started(used, up, door):
+    """A copy beside another one, or whatever listens there: which port, and how to choose another."""
+    with closing(socket.socket()) as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = f"127.0.0.1:{other.getsockname()[1]}"
+        terminal = up(used, **{f"FLOWSCHED_{door}_BIND": taken})
+        assert terminal.end() == 1
+    assert f"{taken} is taken by another process" in terminal.text
+    assert f"FLOWSCHED_{door}_BIND" in terminal.text
+    assert "began" not in terminal.text
+    assert server.probe(used.cluster) is server.State.UP
 
 
 @pytest.mark.process

@@ -81,13 +81,13 @@ def test_power_state_is_left_alone_and_firmware_unless_given(load, rack2, firmwa
 def test_a_version_that_a_task_writes_meanwhile_is_not_put_back(load, rack2, monkeypatch):
     load(rack2)
     rack2["components"][0] |= {"firmware_version": "", "position": {"slot_id": 9}}
-    write = imports._write
+    write = imports.write
 
-    def upgraded_between_plan_and_write(batch, options):
+    def upgraded_between_plan_and_write(batch, options, advice):
         Component.objects.update(firmware_version="9.9")
-        write(batch, options)
+        write(batch, options, advice=advice)
 
-    monkeypatch.setattr(imports, "_write", upgraded_between_plan_and_write)
+    monkeypatch.setattr(imports, "write", upgraded_between_plan_and_write)
     load(rack2)
     assert Component.objects.values_list("firmware_version", "slot_id").get() == ("9.9", 9)
 

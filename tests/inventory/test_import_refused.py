@@ -113,15 +113,15 @@ def test_all_or_nothing(load, example, rack2):
 
 def test_a_failure_half_way_leaves_nothing(load, example, rack2, monkeypatch):
     monkeypatch.setattr(imports, "RACKS_PER_BATCH", 1)
-    write, calls = imports._write, []
+    write, calls = imports.write, []
 
-    def second_fails(batch, options):
+    def second_fails(batch, options, advice):
         calls.append(batch)
         if len(calls) == 2:
             raise RuntimeError("the machine caught fire")
-        write(batch, options)
+        write(batch, options, advice=advice)
 
-    monkeypatch.setattr(imports, "_write", second_fails)
+    monkeypatch.setattr(imports, "write", second_fails)
     with pytest.raises(RuntimeError):
         load([example, rack2])
     assert snapshot() == [[], [], [], []]
@@ -145,13 +145,13 @@ def test_a_failure_half_way_leaves_nothing(load, example, rack2, monkeypatch):
     ],
 )
 def test_f298_f299_a_race_with_another_writer_is_a_refusal_not_a_crash(load, rack2, monkeypatch, holder, what):
-    write = imports._write
+    write = imports.write
 
-    def taken_between_plan_and_write(batch, options):
+    def taken_between_plan_and_write(batch, options, advice):
         holder()
-        write(batch, options)
+        write(batch, options, advice=advice)
 
-    monkeypatch.setattr(imports, "_write", taken_between_plan_and_write)
+    monkeypatch.setattr(imports, "write", taken_between_plan_and_write)
     with pytest.raises(AlreadyExists, match=f"{what} was taken by somebody else meanwhile"):
         load(rack2 | {"external_id": "ext-r"})
     assert snapshot()[0] == []

@@ -143,6 +143,29 @@ def test_f181_f300_detach_is_all_or_nothing_and_skips_the_free(by, now):
     assert entry.before == {"r1": "d", "r2": "d"}
 
 
+def test_f181_detach_from_one_domain_refuses_racks_of_another(by, now):
+    first, other = DomainFactory(name="d"), DomainFactory(name="other")
+    RackFactory(name="r1", nvl_domain=first)
+    RackFactory(name="r2", nvl_domain=other)
+    RackFactory(name="free")
+    with pytest.raises(PreconditionFailed, match="rack 'r2' is in NVLink domain 'other', not in 'd'") as error:
+        racks_detach(domain="d", racks=["r1", "r2"], by=by, now=now)
+    assert error.value.reason == "IN_OTHER_DOMAIN"
+    assert Rack.objects.filter(nvl_domain=None).count() == 1
+    assert racks_detach(domain=str(first.id), racks=["r1", "free"], by=by, now=now) == Moved(("r1",), ("free",))
+    assert racks_detach(domain="d", racks=[], by=by, now=now) == Moved((), ())
+    with pytest.raises(NotFound, match="there is no NVLink domain 'nowhere'"):
+        racks_detach(domain="nowhere", racks=[], by=by, now=now)
+    entry = AuditEntry.objects.get(refused="")
+    assert (entry.object_id, entry.object_name, entry.before) == (str(first.id), "d", {"r1": "d"})
+
+
+def test_f181_the_domain_is_checked_also_without_racks(by, now):
+    with pytest.raises(NotFound, match="there is no NVLink domain 'nowhere'"):
+        racks_attach(domain="nowhere", racks=[], by=by, now=now)
+    assert racks_detach(racks=[], by=by, now=now) == Moved((), ())
+
+
 def test_moving_many_racks_takes_as_many_queries_as_moving_one(by, now):
     DomainFactory(name="d")
     racks = [RackFactory().name for _ in range(20)]

@@ -124,6 +124,7 @@ def test_a_repeated_request_key_makes_nothing_twice():
     (first,) = submit(rack, idempotency_key=key)
     again, new = submit(rack, other, idempotency_key=key)
     assert (again, new.state) == (first, "submitted")
+    assert (first.rack_id, first.rack_name, new.rack_name) == (rack.id, rack.name, "r02")
     assert Task.objects.count() == 2
     assert submit(rack)[0].reason_code == "rack_busy"  # no key: another request
 
@@ -145,6 +146,10 @@ def test_the_error_for_a_request_nobody_accepted(settings):
     assert (type(busy), busy.reason) == (PreconditionFailed, "rack_busy")
     assert "rack r00 is busy" in busy.message
     assert busy.message.endswith("; and 2 more racks")
+    assert [(r.rack_id, r.rack_name, r.outcome, r.code) for r in busy.refusals] == [
+        (rack.id, rack.name, "rejected", "rack_busy") for rack in racks
+    ]
+    assert all(f"rack {r.rack_name} is busy" in r.reason for r in busy.refusals)
     full = submission_refusal(submit(*racks, queue=True))
     assert (type(full), full.reason) == (QueueFull, "queue_full")
     Rack.objects.filter(id=racks[0].id).update(deleted_at=NOW)

@@ -12,6 +12,7 @@ class Command(BaseCommand):
     name = "run_dispatcher"
 
     def add_arguments(self, parser):
+        parser.add_argument("--bind")
         if not os.environ.get("STUB_NO_STATUS"):
             parser.add_argument("--status", action="store_true")
 

@@ -1,0 +1,1 @@
+"""flow.proto and what bin/proto generates from it."""
