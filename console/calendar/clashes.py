@@ -7,8 +7,6 @@ its operation's whole budget. It warns, and blocks nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
-from functools import lru_cache
 from typing import Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -17,12 +15,10 @@ from django.db import connection
 
 from console.calendar.marks import Mark
 from console.moments import clock
-from tasks.conflicts import RULES
-from tasks.operations import BUDGETS
+from scopes.forecast import takes_of
+from scopes.selectors import types_that_may_meet
 
 MOST_PAIRS: Final = 500  # of schedules, compared for one page
-_LONGEST: Final = max(BUDGETS.values())
-_ASSUMED: Final = timedelta(hours=1)
 
 _SHARING = """
 SELECT p.one, p.other FROM unnest(%s::uuid[], %s::uuid[]) AS p (one, other)
@@ -47,11 +43,11 @@ def _close(marks: Sequence[Mark]) -> list[tuple[Mark, Mark]]:
     coming = sorted((m for m in marks if m.kind == "planned" and m.count == 1), key=lambda mark: mark.at)
     found = []
     for place, earlier in enumerate(coming):
-        takes = BUDGETS.get(earlier.type, _ASSUMED)
+        takes, partners = takes_of(earlier.type), types_that_may_meet(earlier.type)
         for later in coming[place + 1 :]:
-            if later.at - earlier.at >= min(takes, _LONGEST):
+            if later.at - earlier.at >= takes:
                 break
-            if earlier.schedule_id != later.schedule_id and _may_not_meet(earlier.type, later.type):
+            if earlier.schedule_id != later.schedule_id and later.type in partners:
                 found.append((earlier, later))
     return found
 
@@ -62,13 +58,6 @@ def _sharing(pairs: Sequence[tuple[UUID, UUID]]) -> set[tuple[UUID, UUID]]:
     with connection.cursor() as cursor:
         cursor.execute(_SHARING, [[one for one, _ in pairs], [other for _, other in pairs]])
         return set(cursor.fetchall())
-
-
-@lru_cache(maxsize=256)
-def _may_not_meet(one: str, other: str) -> bool:
-    """Whether a row of the conflict table names both types, whatever the components."""
-    pairs = ((one, other), (other, one))
-    return any(rule.one.type in (None, a) and rule.other.type in (None, b) for rule in RULES for a, b in pairs)
 
 
 def _words(mark: Mark, zone: ZoneInfo) -> str:
