@@ -36,6 +36,7 @@ def full_pages(site: Site) -> dict[str, str]:
 
 def take(seen, path: str, name: str) -> None:
     """One picture, as good as fits."""
+    seen.page.set_viewport_size({"width": 1280, "height": 600})
     assert seen.goto(path).status == 200, path
     seen.page.wait_for_load_state("networkidle")
     height = seen.page.evaluate("document.documentElement.scrollHeight")

@@ -20,6 +20,7 @@ from tests.dispatcher.helpers import BY, fire
 from tests.tasks_runs.helpers import begin, make_task
 
 HOUR = timedelta(hours=1)
+HOURS = 32  # long enough that the nightly one has fired
 ZONE = "America/New_York"
 
 
@@ -37,7 +38,7 @@ class Site:
 
 
 def made_site(*, racks: int = 12) -> Site:
-    """Fill an empty database: the last twelve hours of a site with one of every trouble."""
+    """Fill an empty database: a day and a half of a site, with one of every trouble."""
     now = clock.now().replace(microsecond=0)
     call_command("demo_racks", racks=racks, components=9, prefix="r", verbosity=0, json=True, stdout=_Nowhere())
     for kind in ("dispatcher", "worker"):
@@ -45,8 +46,8 @@ def made_site(*, racks: int = 12) -> Site:
     found = list(Rack.objects.order_by("name"))
     _power(found)
     rows = _schedules(found, now)
-    for hours in range(12, 0, -1):
-        _one_hour(now - hours * HOUR)
+    for hours in range(HOURS, 0, -1):
+        _one_hour(now - hours * HOUR + HOUR / 3)
     paused = schedule_pause(schedule_id=rows["Chiller test"].id, reason="chiller work", by=BY, now=now)
     broken = schedule_disable(
         schedule_id=rows["Sunday power off"].id, reason="time zone US/Pacific-New is not known here", now=now - 2 * HOUR
@@ -75,7 +76,7 @@ def _power(racks: list[Rack]) -> None:
 
 def _schedules(racks: list[Rack], now: datetime) -> dict[str, TaskSchedule]:
     made = {}
-    start = now - 12 * HOUR - timedelta(minutes=5)
+    start = now - (HOURS + 1) * HOUR
     for name, timing, kind, on, zone in (
         ("Nightly power reset", ("cron", "30 2 * * *"), "power_reset", racks, ZONE),
         ("Firmware SJC01", ("cron", "0 3 * * 0"), "upgrade_firmware", racks[:6], "Europe/Berlin"),
