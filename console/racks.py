@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from console.listing import chips, rows_of
 from console.pages import Page
+from console.rack_strip import rack_strip
 from console.racks_reads import BUSY, LABELS, POWER, place_of, power_of, rack_rows, racks_found
 from console.schedules import state_of
 from console.tasks_reads import task_rows
@@ -54,7 +55,7 @@ class RackPage(Page):
     def get(self, request: HttpRequest, id: str) -> HttpResponse:
         """Show it."""
         rack = _rack(id)
-        scopes = (
+        scopes = list(
             TaskScheduleScope.objects.filter(rack_id=rack.pk)
             .select_related("schedule")
             .order_by("-schedule__enabled", "schedule__next_run_at", "schedule_id")[:MOST_SCHEDULES]
@@ -70,6 +71,7 @@ class RackPage(Page):
             power=power,
             components=components_of(rack.pk),
             schedules=[self._reaching(scope.schedule) for scope in scopes],
+            strip=rack_strip(rack.pk, [scope.schedule for scope in scopes], viewer=self.viewer),
             tasks=task_rows(tasks),
         )
 
