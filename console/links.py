@@ -33,6 +33,11 @@ def task(task_id: UUID | str) -> str:
     return reverse("admin:task", args=[task_id])
 
 
+def decide(task_id: UUID | str) -> str:
+    """Where somebody says how a task in doubt ended."""
+    return reverse("admin:task_decide", args=[task_id])
+
+
 def schedules(**filters: str) -> str:
     """The list of schedules."""
     return _with(reverse("admin:schedules"), filters)

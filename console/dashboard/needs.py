@@ -109,8 +109,8 @@ def _of_row(row: tuple[Any, ...], *, may_decide: bool) -> Need:
     if key == "unknown":
         kind, _, code = name.partition("/")
         what = operation_label(kind, code, {})
-        action = "Decide" if may_decide else "Open"
-        return Need(rank, key, f"{rack}: {what}" if rack else what, reason, at, links.task(object_id), action)
+        action, url = ("Decide", links.decide(object_id)) if may_decide else ("Open", links.task(object_id))
+        return Need(rank, key, f"{rack}: {what}" if rack else what, reason, at, url, action)
     if key == "unresolved":
         racks = rack if number == 1 else f"{number} times, last {rack}"
         return Need(rank, key, f"{name}: {racks}", reason, at, links.schedule(object_id))

@@ -19,6 +19,8 @@ from tests.console.conftest import staff
 
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # the browser's driver runs a loop of its own in this thread
 ZONE = "America/New_York"
+# How the browser and htmx report an answer of 4xx.
+REFUSED = ("the server responded with a status of", "Response Status Error Code")
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +59,7 @@ class Watched:
                 self.troubles.append(f"{response.status} {response.url}")
 
         def said(message) -> None:
-            refused = "the server responded with a status of" in message.text
+            refused = any(words in message.text for words in REFUSED)
             if message.type == "error" and not (refused and self.allowed):
                 self.troubles.append(f"console: {message.text}")
 

@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 
-from tests.browser.world import Site, made_site
+from tests.browser.world import Site, made_site, pages_of
 
 AXE = Axe()
 SHAPES = [(scheme, width) for scheme in ("light", "dark") for width in (1280, 390)]
@@ -15,39 +15,6 @@ SHAPES = [(scheme, width) for scheme in ("light", "dark") for width in (1280, 39
 @pytest.fixture
 def site(transactional_db) -> Site:
     return made_site()
-
-
-def pages_of(site: Site) -> list[str]:
-    """Every page, and every kind of confirmation."""
-    verb = "admin:schedule_verb"
-    return [
-        reverse("admin:index"),
-        reverse("admin:outcomes"),
-        reverse("admin:schedules"),
-        reverse("admin:schedules") + "?state=paused",
-        reverse("admin:schedule_add"),
-        reverse("admin:schedule_edit", args=[site.nightly.pk]),
-        reverse("admin:schedule", args=[site.nightly.pk]),
-        reverse("admin:schedule", args=[site.nightly.pk]) + "?tab=firings",
-        reverse("admin:schedule", args=[site.nightly.pk]) + "?tab=changes",
-        reverse("admin:schedule", args=[site.broken.pk]),
-        reverse(verb, args=[site.nightly.pk, "trigger"]),
-        reverse(verb, args=[site.nightly.pk, "pause"]),
-        reverse(verb, args=[site.paused.pk, "resume"]),
-        reverse(verb, args=[site.nightly.pk, "delete"]),
-        reverse("admin:tasks"),
-        reverse("admin:tasks") + "?view=failed",
-        reverse("admin:task", args=[site.running.pk]),
-        reverse("admin:task_cancel", args=[site.running.pk]),
-        reverse("admin:task_decide", args=[site.unknown.pk]),
-        reverse("admin:racks"),
-        reverse("admin:rack", args=[site.racks[0].pk]),
-        reverse("admin:calendar"),
-        reverse("admin:calendar") + "?view=week",
-        reverse("admin:calendar") + "?view=list",
-        reverse("admin:calendar_feeds"),
-        reverse("admin:audit"),
-    ]
 
 
 def faults(seen) -> list[str]:

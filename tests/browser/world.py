@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from django.core.management import call_command
 from django.db.models import F
+from django.urls import reverse
 
 from flowsched import clock
 from inventory.models import Component, Rack
@@ -57,6 +58,39 @@ def made_site(*, racks: int = 12) -> Site:
     nightly = rows["Nightly power reset"]
     nightly.refresh_from_db()
     return Site(now, found, nightly, paused, broken, unknown, running)
+
+
+def pages_of(site: Site) -> list[str]:
+    """Every page, and every kind of confirmation."""
+    verb = "admin:schedule_verb"
+    return [
+        reverse("admin:index"),
+        reverse("admin:outcomes"),
+        reverse("admin:schedules"),
+        reverse("admin:schedules") + "?state=paused",
+        reverse("admin:schedule_add"),
+        reverse("admin:schedule_edit", args=[site.nightly.pk]),
+        reverse("admin:schedule", args=[site.nightly.pk]),
+        reverse("admin:schedule", args=[site.nightly.pk]) + "?tab=firings",
+        reverse("admin:schedule", args=[site.nightly.pk]) + "?tab=changes",
+        reverse("admin:schedule", args=[site.broken.pk]),
+        reverse(verb, args=[site.nightly.pk, "trigger"]),
+        reverse(verb, args=[site.nightly.pk, "pause"]),
+        reverse(verb, args=[site.paused.pk, "resume"]),
+        reverse(verb, args=[site.nightly.pk, "delete"]),
+        reverse("admin:tasks"),
+        reverse("admin:tasks") + "?view=failed",
+        reverse("admin:task", args=[site.running.pk]),
+        reverse("admin:task_cancel", args=[site.running.pk]),
+        reverse("admin:task_decide", args=[site.unknown.pk]),
+        reverse("admin:racks"),
+        reverse("admin:rack", args=[site.racks[0].pk]),
+        reverse("admin:calendar"),
+        reverse("admin:calendar") + "?view=week",
+        reverse("admin:calendar") + "?view=list",
+        reverse("admin:calendar_feeds"),
+        reverse("admin:audit"),
+    ]
 
 
 class _Nowhere:

@@ -186,7 +186,7 @@ def test_each_kind_of_trouble_has_its_line_the_worst_first(troubles):
     for line, parts in zip(lines, expected, strict=True):
         assert all(part in line for part in parts), (line, parts)
     assert "6 things need you" in plain(html)
-    assert f'/admin/tasks/{troubles["task"].pk}/" aria-label="Decide' in html
+    assert f'/admin/tasks/{troubles["task"].pk}/decide/" aria-label="Decide' in html
     assert f"/admin/schedules/{troubles['stuck'].pk}/" in html
 
 
