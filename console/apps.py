@@ -1,6 +1,7 @@
 """The operators' admin."""
 
 from django.apps import AppConfig
+from django.contrib import admin
 from django.contrib.admin import apps as admin_apps
 
 
@@ -16,3 +17,10 @@ class ConsoleAdminConfig(admin_apps.AdminConfig):
 
     default = False
     default_site = "console.site.ConsoleSite"
+
+    def ready(self) -> None:
+        """Take out what the queue's package registers: its pages change jobs past the services and their audit."""
+        super().ready()
+        from procrastinate.contrib.django.models import ProcrastinateJob  # noqa: PLC0415  models are ready only now
+
+        admin.site.unregister(ProcrastinateJob)

@@ -21,6 +21,8 @@ from flowsched.errors import FlowschedError, PermissionDenied
 
 FORGED = "This form was open too long or in another tab. Nothing was done. Go back and reload."
 
+CLOSED = "This page is for administrators. Nothing was done. Ask one of them."
+
 
 def csrf(request: HttpRequest, reason: str = "") -> HttpResponse:
     """A POST without the token of a form of ours; of somebody who is signed in, it is recorded."""
@@ -35,6 +37,20 @@ def csrf(request: HttpRequest, reason: str = "") -> HttpResponse:
     except FlowschedError:
         pass  # recorded, or the database is away: the page is the same
     return _page(request, "console/failure.html", 403, title="The form is stale", sentence=FORGED)
+
+
+def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """A page of Django's own that the viewer may not have; an attempt to change something is recorded."""
+    del exception
+    try:
+        with db.translate():
+            viewer = viewer_of(request) if request.method == "POST" else None
+            if viewer is not None:
+                with verb("admin.post", by=viewer.by, kind="page", now=viewer.now, object_name=request.path[:255]):
+                    raise PermissionDenied(CLOSED)
+    except FlowschedError:
+        pass  # recorded, or the database is away: the page is the same
+    return _page(request, "console/failure.html", 403, title="You may not do this", sentence=CLOSED)
 
 
 def locked_out(request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:

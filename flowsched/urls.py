@@ -15,6 +15,7 @@ from scopes import api as scopes_api
 from tasks import api as tasks_api
 
 handler400 = "console.failures.unreadable"
+handler403 = "console.failures.forbidden"
 handler404 = "console.failures.missing"
 handler500 = "console.failures.fault"
 

@@ -126,7 +126,7 @@ def _stacked(items: Sequence[Item], window: Span, zone: ZoneInfo) -> tuple[list[
     for item in items:
         end = window.x(item.until) if item.until else 0.0
         x = min(window.x(item.at), window.left + window.width - LEAST)
-        width = round(max(float(LEAST), end - x), 1)
+        width = round(max(float(LEAST), end - x - GAP), 1)
         row = next((n for n, taken in enumerate(free) if taken <= x), len(free))
         if row == len(free):
             free.append(0)
