@@ -6,11 +6,11 @@ work, and hands `caller.actor(...)` to the service.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hmac import compare_digest
-from typing import Final
+from typing import Any, Final
 
 from django.db import connection
 from knox.crypto import hash_token
@@ -85,7 +85,7 @@ def by_token(text: str) -> Caller:
         cursor.execute(_BY_TOKEN, [text[: CONSTANTS.TOKEN_KEY_LENGTH]])
         rows = cursor.fetchall()
     for known, expiry, used, *user in rows:
-        caller = _caller(*user, token=text[: CONSTANTS.TOKEN_KEY_LENGTH])
+        caller = _caller(user, token=text[: CONSTANTS.TOKEN_KEY_LENGTH])
         if compare_digest(digest, known) and (expiry is None or expiry > caller.now):
             _note_use(known, used, caller.now)
             return caller
@@ -127,12 +127,12 @@ def _only(statement: str, value: str | int) -> Caller:
         row = cursor.fetchone()
     if row is None:
         raise Unauthenticated("this user does not exist here or is switched off", reason="USER_UNKNOWN")
-    return _caller(*row)
+    return _caller(row)
 
 
-def _caller(  # the columns of _USER
-    user_id: int, name: str, superuser: bool, now: datetime, held: list[str], zone: str, *, token: str = ""
-) -> Caller:
+def _caller(columns: Sequence[Any], *, token: str = "") -> Caller:
+    """The caller in the columns of _USER."""
+    user_id, name, superuser, now, held, zone = columns
     return Caller(user_id, name, None if superuser else frozenset(held), now, token, zone)
 
 
