@@ -20,7 +20,8 @@ OPERATE = {"schedule.update", "schedule.pause", "schedule.resume", "schedule.tri
            "task.submit", "task.cancel", "task.acknowledge"}  # fmt: skip
 PLAN = {"schedule.create", "schedule.delete", "scope.add", "scope.reconcile", "scope.remove"}
 STOCK = {"rack.create", "component.create", "nvl_domain.create", "nvl_domain.attach", "nvl_domain.detach"}
-READ = {verb for verb in PERMISSIONS if verb.endswith(".read")} | {"schedule.check_conflicts"}
+FEEDS = {"feed.create", "feed.revoke"}  # whoever may read the plan may take it along
+READ = {verb for verb in PERMISSIONS if verb.endswith(".read")} | {"schedule.check_conflicts"} | FEEDS
 
 
 @pytest.mark.parametrize(
