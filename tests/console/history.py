@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import connection
 
+from dispatcher.demo import FIRING_SCOPES, FIRINGS
 from tasks.lanes import EXPIRED_MESSAGE
 
 _RACKS = """
@@ -34,40 +35,6 @@ SELECT gen_random_uuid(), s.id, r.id, k, CASE WHEN s.n %% 500 = 0 THEN 4 ELSE 0 
  CROSS JOIN generate_series(0, %(each)s - 1) AS k
   JOIN (SELECT id, row_number() OVER (ORDER BY name) AS n FROM rack WHERE name LIKE 'fill-%%') r
     ON r.n = 1 + (s.n * 7 + k) %% %(racks)s
-"""
-# One firing in 50 is missed, in 20 skipped, in 25 rejected, in 100 failed to resolve; the rest submitted.
-_FIRINGS = """
-INSERT INTO firing (key, schedule_id, schedule_name, cause, due_at, fired_at, actor, operation_template,
-                    conflict_strategy, state, reason, takeovers, lease_owner, closed_at, submitted_count, skipped_count,
-                    rejected_count, missed_count, failed_count)
-SELECT gen_random_uuid(), s.id, s.name, 'automatic', d.at, d.at, 'system', s.operation_template, 'reject', 'done', '',
-       0, '', d.at + interval '1 second',
-       CASE WHEN w.what = 'submitted' THEN s.racks ELSE 0 END, CASE WHEN w.what = 'skipped' THEN s.racks ELSE 0 END,
-       CASE WHEN w.what = 'rejected' THEN s.racks ELSE 0 END, CASE WHEN w.what = 'missed' THEN s.racks ELSE 0 END,
-       CASE WHEN w.what = 'failed' THEN s.racks ELSE 0 END
-  FROM generate_series(1, %(firings)s) AS g(i)
-  JOIN (SELECT id, name, operation_template, row_number() OVER (ORDER BY name) AS n, count(*) OVER () AS many,
-               (SELECT count(*) FROM task_schedule_scope c WHERE c.schedule_id = t.id) AS racks
-          FROM task_schedule t) s ON s.n = 1 + (g.i * 13) %% s.many,
-       LATERAL (SELECT %(now)s::timestamptz - %(span)s::interval
-                       + (g.i + 0.5) * %(span)s::interval / (%(firings)s + 1) AS at) d,
-       LATERAL (SELECT CASE WHEN g.i %% 100 = 7 THEN 'failed' WHEN g.i %% 50 = 11 THEN 'missed'
-                            WHEN g.i %% 25 = 3 THEN 'rejected' WHEN g.i %% 20 = 1 THEN 'skipped'
-                            ELSE 'submitted' END AS what) w
-ON CONFLICT DO NOTHING
-"""
-_FIRING_SCOPES = """
-INSERT INTO firing_scope (firing_id, scope_id, rack_id, rack_name, position, key, state, reason_code, reason, task_id)
-SELECT f.id, c.id, c.rack_id, r.name, c.position, gen_random_uuid(), w.what,
-       CASE WHEN w.what = 'submitted' THEN '' ELSE 'overlap' END,
-       CASE WHEN w.what = 'submitted' THEN '' ELSE 'filled in as ' || w.what END,
-       CASE WHEN w.what = 'submitted' THEN gen_random_uuid() END
-  FROM firing f
-  JOIN task_schedule_scope c ON c.schedule_id = f.schedule_id
-  JOIN rack r ON r.id = c.rack_id,
-       LATERAL (SELECT CASE WHEN f.failed_count > 0 THEN 'failed' WHEN f.missed_count > 0 THEN 'missed'
-                            WHEN f.rejected_count > 0 THEN 'rejected' WHEN f.skipped_count > 0 THEN 'skipped'
-                            ELSE 'submitted' END AS what) w
 """
 # One task in 40 failed, one in 90 was cancelled, one in 150 left its queue unsent.
 _TASKS = """
@@ -100,7 +67,7 @@ def fill(
 def relive(now: datetime, *, firings: int, span: timedelta = timedelta(days=7)) -> None:
     """`firings` firings of the schedules there are, evenly over the `span` before `now`; there was none before."""
     values = {"now": now, "firings": firings, "span": span, "expired": EXPIRED_MESSAGE}
-    _run((_FIRINGS, _FIRING_SCOPES, _TASKS), values)
+    _run((FIRINGS, FIRING_SCOPES, _TASKS), values)
 
 
 def _run(statements: Sequence[str], values: dict[str, Any]) -> None:
