@@ -72,9 +72,12 @@ SELECT gen_random_uuid(), s.id, s.name, 'automatic', d.at, d.at, 'system', s.ope
        CASE WHEN w.what = 'rejected' THEN s.racks ELSE 0 END, CASE WHEN w.what = 'missed' THEN s.racks ELSE 0 END,
        CASE WHEN w.what = 'failed' THEN s.racks ELSE 0 END
   FROM generate_series(1, %(firings)s) AS g(i)
-  JOIN (SELECT id, name, operation_template, row_number() OVER (ORDER BY name) AS n, count(*) OVER () AS many,
-               (SELECT count(*) FROM task_schedule_scope c WHERE c.schedule_id = t.id) AS racks
-          FROM task_schedule t) s ON s.n = 1 + (g.i * 13) %% s.many,
+ CROSS JOIN (SELECT count(*) AS many FROM task_schedule) m
+  JOIN (SELECT t.id, t.name, t.operation_template, row_number() OVER (ORDER BY t.name) AS n,
+               COALESCE(c.racks, 0) AS racks
+          FROM task_schedule t
+          LEFT JOIN (SELECT schedule_id, count(*) AS racks FROM task_schedule_scope GROUP BY 1) c
+            ON c.schedule_id = t.id) s ON s.n = 1 + (g.i * 13) %% m.many,
        LATERAL (SELECT %(now)s::timestamptz - %(span)s::interval
                        + (g.i + 0.5) * %(span)s::interval / (%(firings)s + 1) AS at) d,
        LATERAL (SELECT CASE WHEN g.i %% 100 = 7 THEN 'failed' WHEN g.i %% 50 = 11 THEN 'missed'
@@ -152,7 +155,7 @@ def history_fill(*, schedules: int, firings: int, days: int, by: Actor, now: dat
         cursor.execute("SET LOCAL statement_timeout = 0")
         for statement in (_SCHEDULES, _SCOPES, FIRINGS, FIRING_SCOPES, _TASKS, _LAST):
             cursor.execute(statement, values)
-        cursor.execute(_ANALYSE)
+            cursor.execute(_ANALYSE)  # else the next one is planned for empty tables
         done.after = {"schedules": schedules, "firings": firings, "days": days}
     models = (TaskSchedule, TaskScheduleScope, Firing, FiringScope, Task)
     return Filled(*(model._default_manager.count() for model in models))  # noqa: SLF001  Django's documented name
