@@ -5,7 +5,6 @@ A reduced one here (`bench.pages` measures the full one: 10,000 schedules, 2,000
 
 from __future__ import annotations
 
-import re
 from io import StringIO
 
 import pytest
@@ -24,7 +23,6 @@ from tests.console.helpers import BUDGET
 from tests.console.people import browse
 
 MOST_BYTES = 350_000
-PAGER = re.compile(r'SELECT COUNT\(\*\) FROM \(SELECT 1 AS "a" FROM .* LIMIT 10001\)')
 
 
 @pytest.fixture(scope="module")
@@ -46,17 +44,16 @@ def client(large, db):
 
 
 def cost(client: Client, path: str) -> tuple[int, int]:
-    """(statements, bytes) of a page. The pager's count is not among them: a list that fits on one page needs none."""
+    """(statements, bytes) of a page."""
     with CaptureQueriesContext(connection) as queries:
         response = client.get(path)
     assert response.status_code == 200, path
-    statements = [query for query in queries.captured_queries if not PAGER.match(query["sql"])]
-    return len(statements), len(response.content)
+    return len(queries), len(response.content)
 
 
 def test_every_page_keeps_its_budget(large, client):
     costs = {name: cost(client, path) for name, path in large.items()}
-    assert {name: statements for name, (statements, _) in costs.items() if statements + 1 > BUDGET} == {}
+    assert {name: statements for name, (statements, _) in costs.items() if statements > BUDGET} == {}
     assert {name: size for name, (_, size) in costs.items() if size >= MOST_BYTES} == {}
     assert len(costs) > 20
 
@@ -74,11 +71,11 @@ def test_a_list_takes_as_many_statements_for_one_row_as_for_fifty(client, path, 
     full = path.partition("&rack")[0] if "rack=" in path else path.partition("?")[0]
     few, many = cost(client, path.format(word)), cost(client, full)
     assert few[1] < many[1]
-    assert few[0] == many[0]
+    assert few[0] <= many[0] <= few[0] + 1  # a list that does not fit on one page is counted
 
 
 def test_what_became_of_racks_takes_as_many_for_one_as_for_fifty(client):
     schedule = FiringScope.objects.select_related("firing").order_by("pk")[0].firing.schedule_id
     few, many = cost(client, f"/admin/outcomes/?schedule={schedule}"), cost(client, "/admin/outcomes/")
     assert few[1] < many[1]
-    assert few[0] == many[0]
+    assert few[0] <= many[0] <= few[0] + 1  # a list that does not fit on one page is counted
