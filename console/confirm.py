@@ -19,6 +19,7 @@ from flowsched.errors import InvalidInput
 from inventory.identifiers import parse_uuid
 
 TYPED_ABOVE: Final = 10  # racks of a disruptive verb, above which their number is typed
+NAMED: Final = 12  # racks of a difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Confirmation:
             "reason": reason,
             "error": error,
             "moved": moved,
-            "hidden": {**self.fields, "seen": self.digest, "nonce": str(uuid4())},
+            "hidden": {**self.fields, "seen": self.digest, "nonce": str(uuid4()), "were": "\n".join(self.racks)},
         }
 
 
@@ -90,3 +91,18 @@ def confirmed(request: HttpRequest, expected: Confirmation) -> Confirmed:
     if expected.reason_required and not reason:
         raise InvalidInput("give a reason: it is shown to everyone who looks at this", field="reason")
     return Confirmed(parse_uuid(request.POST.get("nonce", ""), field="nonce"), reason)
+
+
+def difference(request: HttpRequest, expected: Confirmation) -> str:
+    """What is different from what the viewer saw. Their racks come back with the form, to be shown and for no more."""
+    were = set(request.POST.get("were", "").replace("\r", "").split("\n")) - {""}
+    are = set(expected.racks)
+    if not were or were == are:
+        return "This is how it is now."
+    parts = (("No longer among its racks", were - are), ("New among its racks", are - were))
+    return " ".join(f"{words}: {_names(sorted(names))}." for words, names in parts if names)
+
+
+def _names(names: Sequence[str]) -> str:
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")

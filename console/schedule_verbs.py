@@ -17,7 +17,7 @@ from django.urls import reverse
 
 from access.callers import require
 from console import schedule_words as words
-from console.confirm import Confirmation, Confirmed, Moved, confirmed
+from console.confirm import Confirmation, Confirmed, Moved, confirmed, difference
 from console.pages import Page, say
 from console.schedule_words import Subject, subjects_of
 from dispatcher.firing import Triggered, trigger
@@ -75,10 +75,11 @@ class SchedulesVerbPage(Page):
         subjects = self._subjects(request, id)
         if "nonce" not in request.POST:
             return self._show(verb, subjects, alone=bool(id))
+        expected = self._confirmation(verb, subjects, alone=bool(id))
         try:
-            sent = confirmed(request, self._confirmation(verb, subjects, alone=bool(id)))
+            sent = confirmed(request, expected)
         except Moved:
-            return self._show(verb, subjects, alone=bool(id), moved="This is how it is now.", status=409)
+            return self._show(verb, subjects, alone=bool(id), moved=difference(request, expected), status=409)
         except InvalidInput as error:
             return self._show(verb, subjects, alone=bool(id), error=error.message, status=400)
         if id and verb != "trigger":

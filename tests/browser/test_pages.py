@@ -151,7 +151,7 @@ def test_24_hostile_and_endless_text_is_shown_as_text_and_stays_inside(open_as, 
 TOO_WIDE = """() => [...document.querySelectorAll("#content *")].filter((each) => {
     const box = each.getBoundingClientRect();
     if (!box.width || !box.height || !each.checkVisibility()) return false;
-    if (each.closest(".visually-hidden, .skip-chart, svg, option, select")) return false;
+    if (each.closest(".visually-hidden, .skip-chart, svg, select")) return false;
     const scroll = each.closest(".scroll, .tabs");
     if (scroll && scroll !== each && scroll.scrollWidth > scroll.clientWidth && innerWidth > 767) return false;
     if (scroll && scroll.matches(".tabs")) return false;
