@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from django.core.management import call_command
@@ -26,6 +27,14 @@ def masked(text):
     return [" ".join(VARIES.sub("*", line).split()) for line in text.splitlines() if line.strip()]
 
 
+def interpreter(folder: Path) -> Path:
+    """This interpreter under a path without blanks: the document writes $PYTHON without quotes, as a person would."""
+    path = folder / "python"
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
 def test_the_round_runs_as_written_and_prints_what_it_says(doors, settings, tmp_path):
     """Each block of commands succeeds in one shell; where the document shows an output, it is that one."""
     settings.FLOWSCHED_SIMULATED = tmp_path / "simulated.json"
@@ -36,7 +45,7 @@ def test_the_round_runs_as_written_and_prints_what_it_says(doors, settings, tmp_
     done = subprocess.run(
         ["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
         env=doors.environment() | {
-            "PYTHON": sys.executable,
+            "PYTHON": str(interpreter(tmp_path)),
             "REST": f"http://127.0.0.1:{doors.rest_port}/api/v1",
             "GRPC": f"127.0.0.1:{doors.grpc_port}",
         },

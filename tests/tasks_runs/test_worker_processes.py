@@ -174,7 +174,7 @@ def test_told_to_stop_it_lets_runs_end(workers):
     states = dict(Task.objects.values_list("id", "status"))
     assert states == {first.id: "completed", second.id: "pending"}
     assert waiting_jobs() == [str(second.id)]
-    assert Process.objects.get().state == "stopped"
+    assert Process.objects.get(kind="worker").state == "stopped"
 
 
 def test_when_the_drain_time_is_over_runs_are_released_and_another_goes_on_at_once(workers):
