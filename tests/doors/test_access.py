@@ -9,7 +9,10 @@ from __future__ import annotations
 import grpc
 import pytest
 
+from access.services import token_revoke
 from audit.models import AuditEntry
+from flowsched import clock
+from flowsched.actor import SYSTEM
 from tests.doors.routes import METHODS, elsewhere, methods_of, path_to, routes
 from tests.doors.statuses import details_of
 from tests.doors.wireclient import FACTS
@@ -188,10 +191,6 @@ def test_a_refusal_says_who_was_refused_what(doors, people):
 
 def test_a_token_that_was_revoked_is_refused_at_once(doors, people):
     """TH-14: nothing is remembered of it; both doors ask the database."""
-    from access.services import token_revoke  # noqa: PLC0415
-    from flowsched import clock  # noqa: PLC0415
-    from flowsched.actor import SYSTEM  # noqa: PLC0415
-
     token = people["viewer"]
     assert doors.rest(token)("GET", "me/").status == 200
     assert doors.grpc(token).code("Version") is grpc.StatusCode.OK
