@@ -85,6 +85,7 @@ class FiringOut(serializers.Serializer[Any]):
 class FiringsOut(PageOut):
     """A page of firings."""
 
+    total = serializers.IntegerField(help_text="How many there are in all, counted up to 100,000.")
     firings = FiringOut(many=True)
 
 
