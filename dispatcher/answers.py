@@ -10,7 +10,7 @@ from rest_framework import serializers
 from dispatcher.firing import Triggered
 from dispatcher.models import Firing, FiringScope
 from dispatcher.selectors import Outcomes, RackOutcome, Reach
-from flowsched.rest.answers import RefusalOut, refusals_out
+from flowsched.rest.answers import PageOut, RefusalOut, refusals_out
 from schedules.answers import DISABLED_KINDS, RunOut
 from schedules.template import summary
 from scopes.answers import FilterOut, filter_out
@@ -82,13 +82,11 @@ class FiringOut(serializers.Serializer[Any]):
     scopes_total = serializers.IntegerField(help_text="How many racks it has; a list shows the first of them.")
 
 
-class FiringsOut(serializers.Serializer[Any]):
+class FiringsOut(PageOut):
     """A page of firings."""
 
+    total = serializers.IntegerField(help_text="How many there are in all, counted up to 100,000.")
     firings = FiringOut(many=True)
-    total = serializers.IntegerField()
-    offset = serializers.IntegerField()
-    limit = serializers.IntegerField()
 
 
 class ReachOut(serializers.Serializer[Any]):

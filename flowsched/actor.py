@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import getpass
+import re
+import uuid
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class Door(StrEnum):
@@ -32,6 +37,12 @@ class Actor:
 
 
 SYSTEM = Actor("system", Door.SYSTEM)
+
+
+def request_id_from(*given: object) -> str:
+    """A request's id: the first given that is one (1 to 64 letters, digits, `.`, `_`, `-`), or one of ours."""
+    found = (one for one in given if isinstance(one, str) and _REQUEST_ID.fullmatch(one))
+    return next(found, None) or uuid.uuid4().hex
 
 
 def _os_user() -> str:

@@ -64,13 +64,13 @@ def post_worker_init(worker: Any) -> None:
 
 def write_problem(sock: socket.socket, status: int, reason: str, message: str) -> None:
     """Answer a request that could not be read, and end its connection."""
-    kind = reason.lower().replace(" ", "_")
-    body = {"type": f"urn:flowsched:problem:{kind}", "title": reason, "status": status, "detail": message[:500]}
-    text = json.dumps(body | {"reason": "", "errors": [], "request_id": ""})
+    from flowsched.rest.problems import MEDIA_TYPE, problem  # noqa: PLC0415  the framework's parts need loaded apps
+
+    text = json.dumps(problem(reason.lower().replace(" ", "_"), status, reason, message[:500], ""))
     head = [
         f"HTTP/1.1 {status} {reason}",
         "Connection: close",
-        "Content-Type: application/problem+json",
+        f"Content-Type: {MEDIA_TYPE}",
         f"Content-Length: {len(text)}",
     ]
     util.write_nonblock(sock, "\r\n".join([*head, "", text]).encode("latin1"))

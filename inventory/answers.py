@@ -11,6 +11,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from flowsched.rest.answers import PageOut
 from inventory.components import BmcType, PowerState
 from inventory.models import Component, NVLDomain, Rack
 from inventory.rest import TYPE_WORDS
@@ -117,14 +118,6 @@ class DomainDetailOut(DomainOut):
     """An NVLink domain with its racks."""
 
     racks = RackNameOut(many=True, help_text="By name.")
-
-
-class PageOut(serializers.Serializer[Any]):
-    """What a list says beside its rows."""
-
-    total = serializers.IntegerField(help_text="How many there are in all.")
-    offset = serializers.IntegerField()
-    limit = serializers.IntegerField()
 
 
 class RacksOut(PageOut):

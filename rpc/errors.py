@@ -12,13 +12,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import grpc
-from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import Message
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo
 from google.rpc.status_pb2 import Status
 
 from flowsched.errors import FlowschedError, InvalidInput, PermissionDenied
-from rpc.refusals import DOMAIN, refusal_infos
+from rpc.refusals import DOMAIN, FRAME, packed, refusal_infos
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +25,6 @@ DETAILS_KEY: Final = "grpc-status-details-bin"  # where grpcio-status and every 
 TRAILER: Final = 7_600  # bytes for message and details; the rest of the 8 KiB is for keys and the request id
 MAX_MESSAGE: Final = 900  # bytes of UTF-8
 MAX_FIELD: Final = 300  # bytes of the text about one field
-_FRAME: Final = 4  # bytes that a detail takes in its Status beside its own
 
 # kind -> status; design.md's table of errors. The last two have no door here, since no call carries a version or a key.
 STATUSES: Final[Mapping[str, grpc.StatusCode]] = {
@@ -57,8 +55,8 @@ def status_of(error: Exception, *, request_id: str, statuses: Mapping[str, grpc.
         return _status(grpc.StatusCode.INTERNAL, message, [_info("INTERNAL", {"request_id": request_id})])
     code = (statuses or {}).get(error.reason) or STATUSES[error.kind]
     status = _status(code, error.message, _details(error))
-    room = _room(status.message) - sum(detail.ByteSize() + _FRAME for detail in status.details)
-    status.details.extend(_packed(info) for info in refusal_infos(error.refusals, room=room))
+    room = _room(status.message) - sum(detail.ByteSize() + FRAME for detail in status.details)
+    status.details.extend(packed(info) for info in refusal_infos(error.refusals, room=room))
     return status
 
 
@@ -100,7 +98,7 @@ def _info(reason: str, metadata: Mapping[str, str]) -> ErrorInfo:
 
 
 def _status(code: grpc.StatusCode, message: str, details: Sequence[Message]) -> Status:
-    return Status(code=code.value[0], message=cut(message, MAX_MESSAGE), details=[_packed(one) for one in details])
+    return Status(code=code.value[0], message=cut(message, MAX_MESSAGE), details=[packed(one) for one in details])
 
 
 def _room(message: str) -> int:
@@ -108,9 +106,3 @@ def _room(message: str) -> int:
     data = message.encode()
     encoded = sum(1 if 0x20 <= byte < 0x7F and byte != ord("%") else 3 for byte in data)  # noqa: PLR2004  ASCII
     return (TRAILER - encoded) * 3 // 4 - len(data)  # base64 makes four bytes of three
-
-
-def _packed(detail: Message) -> AnyMessage:
-    packed = AnyMessage()
-    packed.Pack(detail)
-    return packed

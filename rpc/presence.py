@@ -13,7 +13,7 @@ from django.db import connection
 from flowsched import clock, db
 from flowsched.errors import Busy, Unavailable
 from tasks.heart import every
-from tasks.processes import BEAT, process_beat, process_register, process_stop
+from tasks.processes import BEAT, process_keep, process_stop
 
 logger = logging.getLogger(__name__)
 
@@ -62,5 +62,4 @@ class Presence:
 
     def _beat(self) -> None:
         now = clock.now()
-        if self._id is None or not process_beat(process_id=self._id, now=now, state=self._state, detail=self._detail):
-            self._id = process_register(kind=KIND, now=now, detail=self._detail)
+        self._id = process_keep(self._id, kind=KIND, now=now, state=self._state, detail=self._detail)

@@ -12,6 +12,7 @@ from typing import Final
 
 import grpc
 from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.message import Message
 from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 
@@ -22,7 +23,7 @@ DOMAIN: Final = "flowsched"
 MORE: Final = "MORE_REFUSALS"
 ROOM: Final = 5_400  # bytes; base64 on the wire makes 7,200 of them, and the rest of the trailer needs some
 MAX_REASON: Final = 300  # characters of a rack's sentence
-_FRAME: Final = 4  # bytes that a detail takes in its Status beside its own
+FRAME: Final = 4  # bytes that a detail takes in its Status beside its own
 _LAST: Final = 160  # kept for the detail that counts the rest
 
 
@@ -35,7 +36,7 @@ def refusal_infos(refusals: Sequence[Refusal], *, room: int) -> list[ErrorInfo]:
     used = beside_the_last = 0
     for refusal in refusals:
         info = _info(refusal)
-        used += _packed(info).ByteSize() + _FRAME
+        used += packed(info).ByteSize() + FRAME
         if used > room:
             missing = str(len(refusals) - beside_the_last)
             return [*found[:beside_the_last], ErrorInfo(reason=MORE, domain=DOMAIN, metadata={"count": missing})]
@@ -49,7 +50,7 @@ def refusals_status(refusals: Sequence[Refusal], *, room: int = ROOM) -> Status:
     """The refusals of a call that did make tasks."""
     status = Status(code=grpc.StatusCode.FAILED_PRECONDITION.value[0], message=_message(len(refusals)))
     infos = refusal_infos(refusals, room=room - status.ByteSize())
-    status.details.extend(_packed(info) for info in infos)
+    status.details.extend(packed(info) for info in infos)
     return status
 
 
@@ -72,7 +73,8 @@ def _info(refusal: Refusal) -> ErrorInfo:
     return ErrorInfo(reason=(refusal.code or refusal.outcome).upper(), domain=DOMAIN, metadata=metadata)
 
 
-def _packed(info: ErrorInfo) -> AnyMessage:
-    packed = AnyMessage()
-    packed.Pack(info)
-    return packed
+def packed(detail: Message) -> AnyMessage:
+    """A detail as a Status holds it."""
+    found = AnyMessage()
+    found.Pack(detail)
+    return found

@@ -7,9 +7,7 @@ not by grpcio, which answers INTERNAL to one that cannot be.
 
 from __future__ import annotations
 
-import re
 import time
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +20,7 @@ from google.rpc.status_pb2 import Status
 
 from access.callers import require
 from flowsched import db
-from flowsched.actor import Door
+from flowsched.actor import Door, request_id_from
 from flowsched.errors import FlowschedError, InvalidInput, TooLarge
 from rpc.call import Call, Method
 from rpc.errors import DETAILS_KEY, cut, status_of
@@ -34,7 +32,6 @@ from rpc.texts import check_texts
 SERVICE: Final = flow_pb2.DESCRIPTOR.services_by_name["Flow"]
 REQUEST_ID: Final = "x-request-id"
 MAX_ANSWER: Final = 64 * 1024 * 1024
-_GIVEN: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _IDS: Final = (
     "id",
     "schedule_id",
@@ -142,11 +139,7 @@ def _abort(context: grpc.ServicerContext, code: grpc.StatusCode, message: str) -
 
 
 def _request_id(context: grpc.ServicerContext) -> str:
-    """What the client calls this request, if that is an id, else one of ours."""
-    for key, value in context.invocation_metadata():
-        if key == REQUEST_ID and isinstance(value, str) and _GIVEN.fullmatch(value):
-            return value
-    return uuid.uuid4().hex
+    return request_id_from(*(value for key, value in context.invocation_metadata() if key == REQUEST_ID))
 
 
 def _parsed(name: str, data: bytes | None) -> tuple[Any, FlowschedError | None]:

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
+from flowsched.rest.answers import PageOut
 from schedules.bodies import POLICIES, SPEC_TYPES
 from schedules.durations import format_duration, to_nanoseconds
 from schedules.models import TaskSchedule
@@ -52,13 +53,10 @@ class ScheduleOut(serializers.Serializer[Any]):
     version = serializers.IntegerField(help_text="Counts people's changes; the ETag. A firing never raises it.")
 
 
-class SchedulesOut(serializers.Serializer[Any]):
+class SchedulesOut(PageOut):
     """A page of schedules."""
 
     task_schedules = ScheduleOut(many=True)
-    total = serializers.IntegerField()
-    offset = serializers.IntegerField()
-    limit = serializers.IntegerField()
 
 
 @extend_schema_serializer(component_name="ScheduledRun")

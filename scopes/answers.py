@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from flowsched.errors import InvalidInput
+from flowsched.rest.answers import PageOut
 from inventory.rest import TYPE_WORDS
 from schedules.answers import ScheduleOut
 from scopes.filters import filter_parse
@@ -42,13 +43,10 @@ class ScopeOut(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
-class ScopesOut(serializers.Serializer[Any]):
+class ScopesOut(PageOut):
     """A page of scopes."""
 
     scopes = ScopeOut(many=True)
-    total = serializers.IntegerField()
-    offset = serializers.IntegerField()
-    limit = serializers.IntegerField()
 
 
 class ScopesAddedOut(serializers.Serializer[Any]):
@@ -68,13 +66,10 @@ class ScopesReplacedOut(serializers.Serializer[Any]):
     updated = serializers.IntegerField()
 
 
-class ConflictsOut(serializers.Serializer[Any]):
+class ConflictsOut(PageOut):
     """A page of the schedules that may meet the operation."""
 
     conflicts = ScheduleOut(many=True)
-    total = serializers.IntegerField()
-    offset = serializers.IntegerField()
-    limit = serializers.IntegerField()
 
 
 def filter_out(stored: Any) -> tuple[dict[str, list[str]] | None, str | None]:

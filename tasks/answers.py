@@ -8,7 +8,7 @@ from uuid import UUID
 
 from rest_framework import serializers
 
-from flowsched.rest.answers import RefusalOut
+from flowsched.rest.answers import PageOut, RefusalOut
 from tasks.models import Run, Task
 from tasks.operations import operation_name
 from tasks.states import RunState, TaskStatus
@@ -101,13 +101,10 @@ class TaskDetailOut(TaskOut):
     runs = RunOut(many=True, help_text="Oldest first.")
 
 
-class TaskListOut(serializers.Serializer[Any]):
+class TaskListOut(PageOut):
     """A page of tasks."""
 
     tasks = TaskOut(many=True)
-    total = serializers.IntegerField(help_text="How many there are in all.")
-    offset = serializers.IntegerField()
-    limit = serializers.IntegerField()
 
 
 class SubmittedOut(serializers.Serializer[Any]):

@@ -48,6 +48,15 @@ def process_beat(*, process_id: UUID, now: datetime, state: str = "running", det
     return Process.objects.filter(id=process_id).update(last_beat=now, state=state[:16], detail=detail) == 1
 
 
+def process_keep(
+    process_id: UUID | None, *, kind: str, now: datetime, state: str = "running", detail: dict[str, Any]
+) -> UUID:
+    """Say that this process is alive, registering it if it has no row yet or its row is gone; return the row's id."""
+    if process_id is not None and process_beat(process_id=process_id, now=now, state=state, detail=detail):
+        return process_id
+    return process_register(kind=kind, now=now, detail=detail)
+
+
 def process_stop(*, process_id: UUID, now: datetime) -> None:
     """Say that this process has ended in order."""
     Process.objects.filter(id=process_id).update(last_beat=now, state=STOPPED)

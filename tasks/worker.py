@@ -26,7 +26,7 @@ from tasks.engine import get_engine
 from tasks.execution import Execution
 from tasks.executors.base import get_executor
 from tasks.heart import CANCEL_CHANNEL, Heart, every, listen, renewal_seconds
-from tasks.processes import BEAT, process_beat, process_register, process_stop
+from tasks.processes import BEAT, process_keep, process_stop
 from tasks.runs import LeaseLost, run_begin
 from tasks.stopping import Stop
 
@@ -116,10 +116,7 @@ class Worker:
         now = clock.now()
         state = "draining" if self.stop.requested.is_set() else "running"
         detail = {"executor": self.executor.name, "concurrency": self.concurrency, "runs": self.heart.count()}
-        if self._process_id is None or not process_beat(
-            process_id=self._process_id, now=now, state=state, detail=detail
-        ):
-            self._process_id = process_register(kind=KIND, now=now, detail=detail)
+        self._process_id = process_keep(self._process_id, kind=KIND, now=now, state=state, detail=detail)
 
     def _draining(self) -> None:
         drain = settings.FLOWSCHED_DRAIN_TIMEOUT.total_seconds()

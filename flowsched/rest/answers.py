@@ -26,6 +26,14 @@ class Link:
         return {"operationId": self.operation, "parameters": dict(self.parameters), **body}
 
 
+class PageOut(serializers.Serializer[Any]):
+    """What a list says beside its rows."""
+
+    total = serializers.IntegerField(help_text="How many there are in all.")
+    offset = serializers.IntegerField()
+    limit = serializers.IntegerField()
+
+
 class RefusalOut(serializers.Serializer[Any]):
     """A rack that got no task, and why."""
 

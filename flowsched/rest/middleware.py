@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
-import uuid
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
 from django.http import HttpRequest, HttpResponse
 
+from flowsched.actor import request_id_from
 from flowsched.rest.problems import plain_response, problem
 
 _REDIRECTS: Final = {HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.FOUND}
-_GIVEN: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class RequestId:
@@ -24,8 +22,7 @@ class RequestId:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Handle one request."""
-        given = request.headers.get("X-Request-ID", "")
-        request_id = given if _GIVEN.fullmatch(given) else uuid.uuid4().hex
+        request_id = request_id_from(request.headers.get("X-Request-ID"))
         request.request_id = request_id  # type: ignore[attr-defined]
         response = self.get_response(request)
         if request.path.startswith("/api/") and "json" not in response.get("Content-Type", ""):

@@ -106,7 +106,7 @@ def test_ready_restart_refuse_and_drain(place, up):
     terminal.wait_for(rf"run_worker {worker} drained")
     terminal.wait_for(rf"run_dispatcher {dispatcher} drained")
     assert not alive(worker)
-    assert server.probe(place.cluster) is server.State.DOWN
+    assert server.probe(place.cluster) is server.State.DOWN, terminal.text
 
 
 @pytest.mark.process

@@ -77,12 +77,12 @@ def test_it_listens_answers_is_listed_and_ends(servers):
         assert health(client) == SERVING
         assert "v1.Flow" in ProtoReflectionDescriptorDatabase(client.channel).get_services()
         assert client.call("ListTaskSchedules").total == 0
-        wait_for(lambda: Process.objects.filter(kind="grpc", state="running").exists(), 20, "it is listed")
-        assert Process.objects.latest("started_at").detail == {"address": address, "threads": 10}
+        own = Process.objects.filter(kind="grpc", detail={"address": address, "threads": 10})
+        wait_for(lambda: own.filter(state="running").exists(), 20, "it is listed")
         assert terminate(process) == 0
         assert client.failed("ListTaskSchedules", timeout=2).code == grpc.StatusCode.UNAVAILABLE
     assert servers.said(process).splitlines()[-1] == "stopped"
-    assert Process.objects.latest("started_at").state == "stopped"
+    assert own.get().state == "stopped"
     assert "without TLS" in servers.said(process)
 
 
