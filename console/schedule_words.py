@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from console import moments
+from django.utils.html import format_html
+
 from console.viewer import Viewer
 from dispatcher.firing import Triggered
 from flowsched.errors import InvalidInput, NotFound
@@ -135,7 +136,7 @@ def resume_says(subjects: Sequence[Subject], viewer: Viewer) -> list[str]:
         elif first <= viewer.now:
             lines.append(f'The time of "{subject.name}" has passed: it will run within 10 seconds.')
         else:
-            lines.append(f'"{subject.name}": next run {_at(first, viewer)}.')
+            lines.append(format_html('"{}": next run {}.', subject.name, viewer.said(first)))
     return [*lines, "Runs missed while paused are not made up."]
 
 
@@ -148,7 +149,8 @@ def trigger_says(subjects: Sequence[Subject], viewer: Viewer) -> list[str]:
         elif not subject.schedule.enabled:
             lines.append(f'"{subject.name}" stays {subject.state if subject.state != "person" else "paused"}.')
         elif subject.next_after_trigger is not None:
-            lines.append(f'Next run of "{subject.name}" after this: {_at(subject.next_after_trigger, viewer)}.')
+            after = viewer.said(subject.next_after_trigger)
+            lines.append(format_html('Next run of "{}" after this: {}.', subject.name, after))
     return lines
 
 
@@ -217,12 +219,6 @@ def _first_run(schedule: TaskSchedule, now: datetime) -> datetime | None:
         return spec_of(schedule).first_run(now)
     except InvalidInput:
         return None
-
-
-def _at(at: datetime, viewer: Viewer) -> str:
-    said = moments.moment(at, zone=viewer.zone, now=viewer.now)
-    inside = f" ({said.utc})" if said.utc else ""
-    return f"{said.text}{inside}, {said.relative}"
 
 
 def _many(count: int, noun: str) -> str:

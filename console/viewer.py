@@ -7,9 +7,12 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from access.callers import Caller, by_user
 from access.permissions import PERMISSIONS
+from console.moments import moment
 from console.zones import zone_of
 from flowsched.actor import Actor, Door
 
@@ -36,6 +39,12 @@ class Viewer:
     def can(self) -> dict[str, bool]:
         """Each verb, dots as underscores."""
         return {name.replace(".", "_"): self.caller.may(name) for name in PERMISSIONS}
+
+    def said(self, at: datetime) -> SafeString:
+        """An instant inside a sentence: absolute, in UTC, and how far off."""
+        parts = moment(at, zone=self.zone, now=self.now)
+        utc = f" ({parts.utc})" if parts.utc else ""
+        return format_html('<time datetime="{}">{}</time>{}, {}', parts.iso, parts.text, utc, parts.relative)
 
 
 def viewer_of(request: HttpRequest) -> Viewer | None:

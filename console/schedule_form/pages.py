@@ -15,10 +15,8 @@ from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
 
 from access.callers import require
-from console import moments
 from console.pages import Page, say
 from console.schedule_form.actions import PRESETS, act
 from console.schedule_form.conflict import Conflict, conflict_of, rebased
@@ -121,13 +119,6 @@ class FormPage(Page):
         """Show what somebody else changed."""
         raise NotImplementedError
 
-    def time(self, row: TaskSchedule) -> SafeString:
-        """The next run for a message, as every page shows times."""
-        assert row.next_run_at is not None
-        said = moments.moment(row.next_run_at, zone=self.viewer.zone, now=self.viewer.now)
-        utc = f" ({said.utc})" if said.utc else ""
-        return format_html('<time datetime="{}">{}</time>{}, {}', said.iso, said.text, utc, said.relative)
-
 
 class AddPage(FormPage):
     """A new schedule."""
@@ -164,7 +155,8 @@ class AddPage(FormPage):
         components = sum(reach.reached for reach in seen.reach.values())
         reached = f"{components} {'component' if components == 1 else 'components'} on {len(form.picks)} "
         reached += "rack" if len(form.picks) == 1 else "racks"
-        say(self.request, format_html("Created. First run {}, {}.", self.time(row), reached))
+        assert row.next_run_at is not None  # it was created just now
+        say(self.request, format_html("Created. First run {}, {}.", self.viewer.said(row.next_run_at), reached))
         return redirect(schedule_url(row.pk))
 
 
@@ -204,7 +196,7 @@ class EditPage(FormPage):
         if row is None:
             say(self.request, "Nothing was changed.")
         elif row.next_run_at is not None and row.next_run_at != before.next_run_at:
-            say(self.request, format_html("Saved. Next run {}.", self.time(row)))
+            say(self.request, format_html("Saved. Next run {}.", self.viewer.said(row.next_run_at)))
         else:
             say(self.request, "Saved.")
         return redirect(schedule_url(before.pk))

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from flowsched.actor import request_id_from
 from flowsched.rest.problems import plain_response, problem
 
+_DATA: Final = "default-src 'none'; frame-ancestors 'none'"  # an answer that a browser has nothing to load for
 _REDIRECTS: Final = {HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.FOUND}
 
 
@@ -25,8 +26,11 @@ class RequestId:
         request_id = request_id_from(request.headers.get("X-Request-ID"))
         request.request_id = request_id  # type: ignore[attr-defined]
         response = self.get_response(request)
-        if request.path.startswith("/api/") and "json" not in response.get("Content-Type", ""):
-            response = _in_json(response, request_id)
+        if request.path.startswith("/api/"):
+            if "json" not in response.get("Content-Type", ""):
+                response = _in_json(response, request_id)
+            if "html" not in response.get("Content-Type", ""):
+                response["Content-Security-Policy"] = _DATA
         response["X-Request-ID"] = request_id
         return response
 

@@ -101,3 +101,17 @@ def test_21_nothing_stands_out_at_390_pixels(open_as, site):
         assert seen.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
         wide += seen.page.evaluate(TOO_WIDE)
     assert not wide, "\n".join(wide)
+
+
+def test_21_filters_are_folded_at_390_pixels(open_as, site):
+    lists = [reverse(f"admin:{name}") for name in ("schedules", "tasks", "racks", "audit", "outcomes", "calendar")]
+    wide, narrow = open_as(width=1280), open_as(width=390)
+    for path in [*lists, reverse("admin:schedule", args=[site.nightly.pk]) + "?tab=firings"]:
+        wide.goto(path)
+        assert wide.page.is_visible("form.filters")
+        assert wide.page.is_hidden("label[for=fold]")
+        narrow.goto(path)
+        assert narrow.page.is_hidden("form.filters")
+        narrow.page.focus("#fold")
+        narrow.page.keyboard.press("Space")
+        assert narrow.page.is_visible("form.filters")

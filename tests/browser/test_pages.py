@@ -16,6 +16,16 @@ from tests.console.people import MARKUP
 
 VERBS = ("Trigger", "Pause", "Resume", "Delete", "Cancel…", "Decide", "Stop")
 SEVEN = ("index", "schedules", "schedule_add", "tasks", "racks", "calendar")
+BARE_TIMES = r"""() => {
+    const said = /\b\d\d?:\d\d (E[SD]T|UTC|CES?T)\b|\b\d\d? (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b/;
+    const all = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT), found = [];
+    while (all.nextNode()) {
+        const parent = all.currentNode.parentElement;
+        if (said.test(all.currentNode.data) && !parent.closest("time, .moment, svg, h1, h2, h3, th, script, style"))
+            found.push(all.currentNode.data.trim());
+    }
+    return found;
+}"""
 LONG = MARKUP + "x" * 200
 
 
@@ -48,6 +58,18 @@ def test_1_and_6_no_page_logs_an_error_or_changes_a_row(open_as, site, role):
     assert refused or stored() == before
     if refused:
         assert stored().split()[:-1] == before.split()[:-1]
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "UTC"])
+def test_3_no_time_stands_outside_a_time_element(open_as, site, zone):
+    seen = open_as(zone=zone)
+    bare = []
+    for path in pages_of(site):
+        seen.goto(path)
+        times = seen.page.eval_on_selector_all("time", "all => all.map(t => [t.dateTime, t.textContent])")
+        assert all(iso.endswith("Z") for iso, _ in times), path
+        bare += [f"{path}: {text}" for text in seen.page.evaluate(BARE_TIMES)]
+    assert not bare, "\n".join(bare)
 
 
 def test_4_another_zone_changes_every_time_and_no_utc(open_as, site):

@@ -138,6 +138,13 @@ def test_a_thousand_parameters_are_400_not_500(viewer):
     problem(viewer.get("tasks/", **{f"p{n}": "1" for n in range(1100)}), 400)
 
 
+def test_an_answer_for_programs_lets_a_browser_load_nothing(viewer):
+    for path in ("me/", "nothing/"):
+        policy = viewer.get(path)["Content-Security-Policy"]
+        assert policy == "default-src 'none'; frame-ancestors 'none'", path
+    assert "script-src 'self'" in viewer.client.get("/api/v1/docs/")["Content-Security-Policy"]
+
+
 # Request ids ------------------------------------------------------------------------------------------------------
 
 
