@@ -18,6 +18,7 @@ from schedules.models import TaskSchedule
 from schedules.specs import spec_of
 from schedules.template import template_load
 from scopes.filters import filter_parse
+from tasks.operations import OperationType
 from tasks.states import ACTIVE
 
 logger = logging.getLogger(__name__)
@@ -28,7 +29,8 @@ def plan_tick(row: TaskSchedule, scopes: list[dict[str, Any]], busy: set[UUID], 
     plan = new_plan(row, now=now, cause="automatic", due_at=row.next_run_at or now, actor=SYSTEM.name)
     plan.scopes = [plan_scope(scope) for scope in scopes]
     try:
-        plan.queue_timeout = template_load(row.operation_template).queue_timeout
+        template = template_load(row.operation_template)
+        plan.queue_timeout = template.queue_timeout
         set_advance(plan, row, now)
     except Exception as error:  # whatever a row holds, it must not hold up the others
         if not isinstance(error, InvalidInput):
@@ -41,7 +43,8 @@ def plan_tick(row: TaskSchedule, scopes: list[dict[str, Any]], busy: set[UUID], 
             plan.scopes, "missed", Reason.TOO_LATE,
             f"{late.total_seconds():.0f} s late; this schedule's grace is {row.misfire_grace.total_seconds():.0f} s",
         )  # fmt: skip
-    elif row.overlap_policy != TaskSchedule.OverlapPolicy.QUEUE:
+    elif row.overlap_policy != TaskSchedule.OverlapPolicy.QUEUE and template.type != OperationType.HTTP:
+        # How many calls may be under way is their own limit, which admission knows.
         _skip_overlapping(plan, scopes, busy)
     if any(scope.state == "pending" for scope in plan.scopes):
         plan.last_run_at = now

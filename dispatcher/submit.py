@@ -28,8 +28,10 @@ from flowsched.errors import Busy, FlowschedError, Unavailable
 from flowsched.faults import fault
 from schedules.template import Template, template_load
 from scopes.filters import filter_parse
-from tasks.admission import Outcome, Submission, tasks_admit
+from tasks.admission import tasks_admit
 from tasks.hold import Held
+from tasks.operations import OperationType
+from tasks.submissions import Outcome, Submission
 
 logger = logging.getLogger(__name__)
 
@@ -220,7 +222,7 @@ def _decide(rows: Sequence[tuple[Any, ...]], job: _Job) -> list[Outcome]:
         header = job.headers[firing_id]
         if header.template is None:
             outcomes[key] = Outcome(key, "failed", None, Reason.SCHEDULE_UNREADABLE, header.unreadable)
-        elif rack_id is None:
+        elif rack_id is None and header.template.type != OperationType.HTTP:
             why = "this operation acts on racks and the scope names none"
             outcomes[key] = Outcome(key, "failed", None, Reason.NO_RACK, why)
         else:
@@ -248,6 +250,7 @@ def _submission(header: _Header, template: Template, row: tuple[Any, ...]) -> Su
         queue_timeout=header.queue_timeout,
         schedule_id=header.schedule_id,
         schedule_name=header.schedule_name,
+        fired_at=header.fired_at,
     )
 
 

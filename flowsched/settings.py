@@ -312,6 +312,11 @@ FLOWSCHED_RUN_BACKOFF = [
 FLOWSCHED_SIMULATED = env.path("FLOWSCHED_SIMULATED", default=DATA_DIR / "simulated.json")
 FLOWSCHED_SIMULATED_LATENCY = env.seconds("FLOWSCHED_SIMULATED_LATENCY", default=0.05)  # a component
 
+# HTTP calls -----------------------------------------------------------------------------------------------------
+FLOWSCHED_CALL_CONNECTIONS = env.int("FLOWSCHED_CALL_CONNECTIONS", default=8)
+FLOWSCHED_CALL_SKIPS_LIMIT = env.int("FLOWSCHED_CALL_SKIPS_LIMIT", default=5)
+FLOWSCHED_CALL_NO_EFFECT_LIMIT = env.int("FLOWSCHED_CALL_NO_EFFECT_LIMIT", default=5)
+
 # The gRPC door -------------------------------------------------------------------------------------------------
 FLOWSCHED_GRPC_THREADS = env.int("FLOWSCHED_GRPC_THREADS", default=10)
 FLOWSCHED_GRPC_DEADLINE = env.seconds("FLOWSCHED_GRPC_DEADLINE", default=30.0)

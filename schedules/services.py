@@ -37,8 +37,10 @@ from schedules.rows import (
     snapshot,
 )
 from schedules.specs import spec_of, spec_parse
-from schedules.template import template_dump, template_load
-from tasks.operations import Operation
+from schedules.template import rackless, template_dump, template_load
+from tasks.http.call import call_parse
+from tasks.http.endpoints import call_allowed
+from tasks.operations import Operation, OperationType
 
 __all__ = [
     "UNSET",
@@ -53,6 +55,7 @@ __all__ = [
 ]
 
 MAX_REASON: Final = 1000
+CALL_GRACE: Final = timedelta(seconds=300)
 _STATE: Final = ("enabled", "disabled_kind", "disabled_reason", "next_run_at", "version")
 _ENABLED: Final[dict[str, Any]] = {
     "enabled": True,
@@ -60,6 +63,8 @@ _ENABLED: Final[dict[str, Any]] = {
     "disabled_reason": "",
     "disabled_by": "",
     "disabled_at": None,
+    "consecutive_skips": 0,
+    "consecutive_no_effect": 0,
 }
 
 
@@ -73,13 +78,16 @@ def schedule_create(
     overlap_policy: str = TaskSchedule.OverlapPolicy.SKIP.value,
     targets: Sequence[Target],
     queue_timeout: timedelta | None = None,
-    misfire_grace: timedelta | None = None,
+    misfire_grace: timedelta | Unset | None = UNSET,
     rule_id: object = None,
     by: Actor,
     now: datetime,
     request_id: UUID | None = None,
 ) -> TaskSchedule:
     """Create an enabled schedule and its scopes; return it.
+
+    `targets` may be empty for an HTTP call, which then is made once a firing. `misfire_grace` None: it fires however
+    late; not given: the operation's default (D-9).
 
     The same `request_id`, which becomes the schedule's id, again returns the schedule as it is. What is wrong is
     reported in this order: name, spec and operation given, limits, targets, and only then whether the spec can be read.
@@ -92,11 +100,13 @@ def schedule_create(
             done.changed = False
             return made
         check_name(name, what="the schedule's name")
+        if misfire_grace is UNSET:
+            misfire_grace = default_grace(operation)
         template = _check_request(
             spec_type, spec, operation, overlap_policy=overlap_policy, misfire_grace=misfire_grace,
             queue_timeout=queue_timeout, rule_id=rule_id,
         )  # fmt: skip
-        resolved = targets_resolve(targets)
+        resolved = targets_resolve(targets) if targets or not rackless(template) else []
         parsed = spec_parse(spec_type, spec, timezone)
         checks.check_window(template["information"], spec_type=parsed.spec_type)
         schedule = TaskSchedule(
@@ -237,7 +247,17 @@ def _check_request(
         raise InvalidInput("a schedule needs an operation: what shall it do?", field="operation")
     checks.check_overlap_policy(overlap_policy)
     checks.check_grace(misfire_grace, poll_interval=settings.FLOWSCHED_POLL_INTERVAL)
-    return template_dump(operation, queue_timeout, rule_id)
+    template = template_dump(operation, queue_timeout, rule_id)
+    if rackless(template):
+        call_allowed(call_parse(operation.code, operation.information))
+    return template
+
+
+def default_grace(operation: Operation | None) -> timedelta | None:
+    """How late an operation may begin if nobody says: hardware however late, a call 5 minutes (D-9)."""
+    if operation is None or operation.type != OperationType.HTTP:
+        return None
+    return max(CALL_GRACE, 2 * settings.FLOWSCHED_POLL_INTERVAL)
 
 
 def _first_run_if_readable(schedule: TaskSchedule, now: datetime) -> datetime:

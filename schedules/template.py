@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
+from tasks.http.wording import call_words
+
 from flowsched.errors import InvalidInput
 from tasks.operations import Operation, OperationType, operation_check
 
@@ -21,6 +23,7 @@ _FIELD: Final = "operation"
 POWER: Final = OperationType.POWER.value
 FIRMWARE: Final = OperationType.FIRMWARE.value
 BRING_UP: Final = OperationType.BRING_UP.value
+HTTP: Final = OperationType.HTTP.value
 
 # (type, code) -> what the operation is called in lists. Nothing else can be scheduled.
 _WORDS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
@@ -37,6 +40,8 @@ _WORDS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     (FIRMWARE, "upgrade"): ("UPGRADE_FIRMWARE", "Upgrade Firmware"),
     (FIRMWARE, "downgrade"): ("DOWNGRADE_FIRMWARE", "Downgrade Firmware"),
     (FIRMWARE, "rollback"): ("ROLLBACK_FIRMWARE", "Rollback Firmware"),
+    (HTTP, "api"): ("HTTP_CALL", "HTTP"),
+    (HTTP, "gateway"): ("HTTP_CALL", "HTTP"),
 }
 _NAMES_VERSION: Final = frozenset({"upgrade", "downgrade"})
 # What a known type is called when its code is not known, or missing.
@@ -44,6 +49,7 @@ _TYPE_WORDS: Final[Mapping[str, tuple[str, str]]] = {
     POWER: ("POWER_CONTROL", "Power Control"),
     FIRMWARE: ("FIRMWARE_CONTROL", "Firmware Control"),
     BRING_UP: ("BRING_UP", "Bring Up"),
+    HTTP: ("HTTP_CALL", "HTTP Call"),
 }
 
 
@@ -106,6 +112,11 @@ def template_load(stored: Any) -> Template:
     return Template(kind, code, information, _queue_timeout(stored.get("queue_timeout_secs")))
 
 
+def rackless(stored: Any) -> bool:
+    """Whether the operation can do without a rack, as a call can (D-1)."""
+    return isinstance(stored, dict) and stored.get("type") == HTTP
+
+
 def summary(stored: Any) -> tuple[str, str]:
     """Return (operation type, description) for a list. Never raises: an unreadable template gives empty strings."""
     if not isinstance(stored, dict) or not stored:
@@ -117,6 +128,8 @@ def summary(stored: Any) -> tuple[str, str]:
     if words is None:
         default_type, default_words = _TYPE_WORDS.get(kind, (kind.upper(), ""))
         return default_type, code.replace("_", " ").replace("-", " ") or default_words
+    if kind == HTTP:
+        return words[0], f"{words[1]} {call_words(information)}".strip()
     version = information.get("target_version")
     if kind == FIRMWARE and code in _NAMES_VERSION and isinstance(version, str) and version:
         return words[0], f"{words[1]} to {version}"

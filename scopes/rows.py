@@ -20,6 +20,7 @@ from flowsched.errors import InvalidInput
 from inventory.targets import ResolvedTarget
 from schedules.checks import check_scope_count
 from schedules.models import TaskSchedule
+from schedules.template import rackless
 from scopes.filters import ComponentFilter, filter_dump, filter_of
 from scopes.models import TaskScheduleScope
 from scopes.plan import CurrentScope, FilterChange, IncomingScope
@@ -97,7 +98,13 @@ def scopes_delete(schedule_id: UUID, scope_ids: Iterable[UUID]) -> int:
 
 
 def create_scopes(schedule: TaskSchedule, targets: Sequence[ResolvedTarget], now: datetime, /) -> None:
-    """Insert the scopes of a new schedule, in the order of `targets`. Raises InvalidInput for none or too many."""
+    """Insert the scopes of a new schedule, in the order of `targets`; of a call that names no rack the one it has.
+
+    Raises InvalidInput for none or too many.
+    """
+    if not targets and rackless(schedule.operation_template):
+        TaskScheduleScope.objects.create(schedule=schedule, rack=None, position=0, created_at=now)
+        return
     if not targets:
         raise InvalidInput("a schedule needs at least one rack", reason="NO_SCOPES", field="target_spec")
     check_scope_count(len(targets), limit=settings.FLOWSCHED_MAX_SCOPES_PER_SCHEDULE)

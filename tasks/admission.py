@@ -13,61 +13,26 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import connection
 
 from flowsched.errors import InvalidInput
-from inventory.components import parse_component_type
 from tasks import reasons
+from tasks.call_admission import calls_admit
 from tasks.conflicts import Footprint, conflict
 from tasks.engine import get_engine
 from tasks.hold import hold_refuse
 from tasks.insertion import NewTask, keys_known, tasks_insert
 from tasks.lanes import DEFAULT_MESSAGE, ActiveTask, lanes_active, racks_lock
+from tasks.operations import OperationType
 from tasks.reasons import ReasonCode
 from tasks.states import TaskStatus
+from tasks.submissions import Outcome, Submission, queue_timeout, stored_types
 
 MAX_BATCH = 250
-MAX_QUEUE_TIMEOUT = timedelta(days=365)
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """One operation on one rack. `key` makes it idempotent; `queue` says wait instead of being refused."""
-
-    key: UUID
-    rack_id: UUID
-    rack_name: str
-    types: tuple[str, ...] | None
-    components: tuple[UUID, ...] | None
-    type: str
-    code: str
-    information: Mapping[str, Any]
-    description: str
-    queue: bool
-    queue_timeout: timedelta | None
-    schedule_id: UUID | None = None
-    schedule_name: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one submission. `locked`: nothing was decided, submit again.
-
-    Which rack it was is filled in for a direct operation; elsewhere `key` says it.
-    """
-
-    key: UUID
-    state: Literal["submitted", "rejected", "failed", "locked"]
-    task_id: UUID | None
-    reason_code: str
-    reason: str
-    rack_id: UUID | None = None
-    rack_name: str = ""
 
 
 @dataclass(slots=True)
@@ -92,7 +57,13 @@ def tasks_admit(submissions: Sequence[Submission], *, now: datetime, wait: bool 
     if not submissions:
         return []
     hold_refuse()
-    return _Admission(submissions, now).run(wait=wait)
+    calls = [submission.type == OperationType.HTTP for submission in submissions]
+    if not any(calls):
+        return _Admission(submissions, now).run(wait=wait)
+    # Racks before lanes that are none, as everywhere.
+    hardware = iter(_Admission([s for s, call in zip(submissions, calls, strict=True) if not call], now).run(wait=wait))
+    called = iter(calls_admit([s for s, call in zip(submissions, calls, strict=True) if call], now=now, wait=wait))
+    return [next(called) if call else next(hardware) for call in calls]
 
 
 class _Admission:
@@ -102,7 +73,6 @@ class _Admission:
         self.submissions = submissions
         self.now = now
         self.limit: int = settings.FLOWSCHED_MAX_WAITING_PER_RACK
-        self.default_timeout: timedelta = settings.FLOWSCHED_QUEUE_TIMEOUT
         self.outcomes: dict[int, Outcome] = {}
         self.rows: dict[int, NewTask] = {}
         self.known: dict[UUID, tuple[UUID, UUID]] = {}
@@ -188,7 +158,7 @@ class _Admission:
         else:
             row = self._plan(position, submission, lane, TaskStatus.WAITING, chosen, behind=blocker[0])
         if row is not None:
-            lane.admitted.append((_as_active(row), footprint))
+            lane.admitted.append((row.as_active(row.submission.rack_id), footprint))
             self.planned[submission.key] = position
 
     def _known(self, position: int, submission: Submission) -> bool:
@@ -229,7 +199,7 @@ class _Admission:
     def _types(self, position: int, submission: Submission, lane: _Lane) -> tuple[str, ...] | None:
         """The stored names of the types; a type nobody knows fails this submission only."""
         try:
-            return None if submission.types is None else _stored_types(submission.types)
+            return None if submission.types is None else stored_types(submission.types)
         except InvalidInput as error:
             self._settle(position, "failed", ReasonCode.UNKNOWN_TYPE, f"rack {lane.name}: {error.message}")
             return ()
@@ -252,7 +222,7 @@ class _Admission:
             return None
         expires = None
         if status is TaskStatus.WAITING:
-            expires = self.now + _queue_timeout(submission.queue_timeout, self.default_timeout)
+            expires = self.now + queue_timeout(submission.queue_timeout)
         row = NewTask(
             id=uuid4(),
             submission=submission,
@@ -315,40 +285,11 @@ class _Admission:
         self.outcomes[position] = Outcome(self.submissions[position].key, state, None, code.value, reason)
 
 
-def _queue_timeout(asked: timedelta | None, default: timedelta) -> timedelta:
-    """The time in the queue: none, zero and negative mean the default (F-169); bounded, so that dates stay dates."""
-    return min(asked, MAX_QUEUE_TIMEOUT) if asked is not None and asked > timedelta(0) else default
-
-
-@lru_cache(maxsize=256)
-def _stored_types(types: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(parse_component_type(name).value for name in types)
-
-
 def _footprint(type_: str, chosen: Sequence[UUID], lane: _Lane) -> Footprint:
     by_type: dict[str, set[UUID]] = {}
     for component in chosen:
         by_type.setdefault(lane.components[component], set()).add(component)
     return Footprint(type_, {name: frozenset(ids) for name, ids in by_type.items()})
-
-
-def _as_active(row: NewTask) -> ActiveTask:
-    """A row of this call as later submissions of the same call see it."""
-    submission = row.submission
-    return ActiveTask(
-        id=row.id,
-        lane=submission.rack_id,
-        key=submission.key,
-        type=submission.type,
-        code=submission.code,
-        information_json=row.information_json,
-        status=row.status.value,
-        schedule_name=submission.schedule_name,
-        queue_expires_at=row.queue_expires_at,
-        created_at=row.created_at,
-        unknown=False,
-        components_json=None,
-    )
 
 
 def _busy(lane: _Lane, task: ActiveTask, why: str) -> str:

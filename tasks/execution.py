@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
@@ -22,10 +23,9 @@ from flowsched.faults import fault
 from tasks.control import Control, Released, mend_connection
 from tasks.executors.base import Executor, Interrupted, Step, StepResult, StepState
 from tasks.models import Task
-from tasks.operations import budget, idempotent
+from tasks.operations import budget
 from tasks.outcomes import DONE, clip, conclude
 from tasks.runs import (
-    MAX_ATTEMPTS,
     LeaseLost,
     RunHandle,
     run_finish,
@@ -37,22 +37,36 @@ from tasks.states import RunState
 
 logger = logging.getLogger(__name__)
 
+SHORT_SECONDS = 0.2  # a step that waits longer for somebody else gives its database connection back meanwhile
 OUTAGE_SECONDS = (0.1, 0.5, 1.0, 2.0)  # between tries while the database is away
 
 T = TypeVar("T")
 
 
+class Seat:
+    """A run's place at the database; this one is the thread's own and kept."""
+
+    @contextmanager
+    def left(self) -> Iterator[None]:
+        """Give it back for as long as the block lasts."""
+        yield
+
+
 class Execution:
     """One run in one thread."""
 
-    def __init__(self, handle: RunHandle, executor: Executor, control: Control) -> None:
+    def __init__(self, handle: RunHandle, executor: Executor, control: Control, seat: Seat | None = None) -> None:
         self.handle = handle
+        self.seat = seat or Seat()
         self.executor = executor
         self.control = control
         self.results = dict(handle.results)
         self.unsaved: dict[str, dict[str, Any]] = {}  # results the row does not hold yet
         self.steps: list[Step] = []
         self.repeating = handle.in_flight
+        self.facts = executor.facts(handle.task)  # what the row is to hold of a call
+        self.ended: tuple[RunState, str] | None = None
+        self.asked: str | None = None  # how long the target asked to be left alone
         limit = budget(handle.task.type)
         spent = (handle.begun_at - handle.started_at).total_seconds()
         self.deadline = handle.begun + limit.total_seconds() - spent if limit else None
@@ -72,10 +86,12 @@ class Execution:
                     in_doubt=self.repeating,
                     done=self.done(),
                     total=len(self.steps),
+                    facts=self.facts,
                 )
             )
             return "released"
         fault("run.before_finish")
+        self.ended = state, message
         self._note_attempt(state, message)
         self._patiently(
             lambda: run_finish(
@@ -86,6 +102,7 @@ class Execution:
                 results=self.unsaved,
                 done=self.done(),
                 total=len(self.steps),
+                facts=self.facts,
             )
         )
         return state.value
@@ -104,7 +121,7 @@ class Execution:
                 self._note_attempt(state, message)
                 self.handle.attempt += 1
                 self._intent("")
-                self._sleep(settings.FLOWSCHED_RUN_BACKOFF[self.handle.attempt - 2].total_seconds())
+                self._sleep(self.executor.pause(self.handle.task, self.handle.attempt - 1, self.asked))
                 self.attempt_began = self.handle.now()
         except Interrupted:
             return self._interrupted()
@@ -137,6 +154,8 @@ class Execution:
         fault("run.after_effect")
         if result.state is StepState.UNKNOWN and self._may_repeat():
             result = StepResult(StepState.FAILED, f"{result.message}: it may have happened", retryable=True)
+        self.facts |= result.facts
+        self.asked = result.pause
         self.unsaved[key] = self.results[key] = self._record(step, result, began, repeated=in_doubt)
         if in_doubt:
             self.repeating = ""
@@ -164,7 +183,7 @@ class Execution:
             raise
 
     def _may_repeat(self) -> bool:
-        return may_repeat(self.handle.task, self.executor)
+        return self.executor.harmless(self.handle.task)
 
     def _record(self, step: Step, result: StepResult, began: datetime, *, repeated: bool) -> dict[str, Any]:
         record = {
@@ -172,17 +191,19 @@ class Execution:
             "action": step.action,
             "state": result.state.value,
             "message": clip(result.message),
-            "retryable": result.state is StepState.FAILED and result.retryable,
+            "retryable": result.state in {StepState.FAILED, StepState.TIMED_OUT} and result.retryable,
             "attempt": self.handle.attempt,
             "started_at": began.isoformat(),
             "ended_at": self.handle.now().isoformat(),
         }
+        if result.facts:
+            record["call"] = True
         return record | {"repeated": True} if repeated else record
 
     def _try_again(self, state: RunState) -> bool:
         return (
-            state is RunState.FAILED
-            and self.handle.attempt < MAX_ATTEMPTS
+            state in {RunState.FAILED, RunState.TIMED_OUT}
+            and self.handle.attempt < self.executor.attempts(self.handle.task)
             and any(result["retryable"] for result in self.results.values())
         )
 
@@ -191,11 +212,16 @@ class Execution:
         sent = time.monotonic()
         cancel = self._patiently(
             lambda: run_intent(
-                self.handle, results=self.unsaved, next_step=next_step, done=self.done(), total=len(self.steps)
+                self.handle,
+                results=self.unsaved,
+                next_step=next_step,
+                done=self.done(),
+                total=len(self.steps),
+                facts=self.facts,
             )
         )
         self.control.confirm(sent)
-        self.unsaved = {}
+        self.unsaved, self.facts = {}, {}
         if cancel:
             self.control.tell(cancel=True)
         self.check(step=False)
@@ -226,6 +252,24 @@ class Execution:
                     return
                 ends = [until, self.deadline or until, now + 1.0]
                 self.control.changed.wait(min(end - now for end in ends if end > now))
+
+    def wait_until(self, done: Callable[[], bool]) -> None:
+        """See `StepContext.wait_until`."""
+        if self._watch(done, SHORT_SECONDS):
+            return
+        with self.seat.left():
+            self._watch(done, None)
+
+    def _watch(self, done: Callable[[], bool], seconds: float | None) -> bool:
+        until = None if seconds is None else time.monotonic() + seconds
+        with self.control.changed:
+            while not done():
+                self.check(step=True)
+                left = 1.0 if until is None else until - time.monotonic()
+                if left <= 0:
+                    return False
+                self.control.changed.wait(left)
+        return True
 
     def _interrupted(self) -> tuple[RunState, str]:
         done, total = self.done(), len(self.steps)
@@ -290,6 +334,19 @@ class Context:
         """Sleep; raises as soon as the step should be given up."""
         self._execution._sleep(seconds, step=True)  # noqa: SLF001 - one thing in two classes
 
+    def wait_until(self, done: Callable[[], bool]) -> None:
+        """Wait for `done`, or raise as soon as the step should be given up."""
+        self._execution.wait_until(done)
+
+    def stir(self) -> None:
+        """Look at `done` again."""
+        with self._execution.control.changed:
+            self._execution.control.changed.notify_all()
+
+    def in_doubt(self) -> None:
+        """Whoever goes on with the run repeats this step, or asks a person."""
+        self._execution.repeating = str(self._step.component_id)
+
     def guard(self) -> None:
         """Raise unless the effect may happen now. A lease that may have run out is renewed first, or is lost."""
         execution = self._execution
@@ -306,7 +363,3 @@ class Context:
         self._percent = max(self._percent, min(100, percent))
         self._execution.control.note = f"{self._step.name}: {self._percent} %"
 
-
-def may_repeat(task: Task, executor: Executor) -> bool:
-    """Whether a step whose effect is in doubt may be sent again with the same key (D-16)."""
-    return idempotent(task.type, task.code) or executor.capabilities.honours_idempotency_key

@@ -18,9 +18,10 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from tasks.conflicts import Footprint, conflict
-from tasks.engine import get_engine
+from tasks.engine import CALLS, TASKS, get_engine
 from tasks.hold import hold_gate
-from tasks.operations import operation_label
+from tasks.http.instances import calls_ready
+from tasks.operations import OperationType, operation_label
 from tasks.reasons import cut
 from tasks.states import FINISHED, TaskStatus, sources
 
@@ -46,7 +47,7 @@ _OTHER_LANES = """
     ) s WHERE s.got::text <> 'false'
 """
 _ACTIVE = """
-    SELECT t.id, t.lane, t.idempotency_key, t.type, t.code, t.information::text, t.status, t.schedule_name,
+    SELECT t.id, t.lane, t.rack_id, t.idempotency_key, t.type, t.code, t.information::text, t.status, t.schedule_name,
            t.queue_expires_at, t.created_at,
            EXISTS (SELECT 1 FROM run r WHERE r.task_id = t.id AND r.state = 'unknown'),
            (t.attributes -> 'components_by_type')::text
@@ -63,6 +64,7 @@ class ActiveTask:
 
     id: UUID
     lane: UUID
+    rack_id: UUID | None
     key: UUID | None
     type: str
     code: str
@@ -128,12 +130,20 @@ def lanes_lock(rack_ids: Iterable[UUID], *, skip_locked: bool = False) -> set[UU
     wanted = set(rack_ids)
     got = set(racks_lock(wanted, skip_locked=skip_locked))
     rest = sorted(wanted - got)
-    if rest:
-        function = "pg_try_advisory_xact_lock" if skip_locked else "pg_advisory_xact_lock"
-        with connection.cursor() as cursor:
-            cursor.execute(_OTHER_LANES.format(function=function), [rest])
-            got |= {row[0] for row in cursor.fetchall()}
-    return got
+    return got | _others_lock(rest, skip_locked=skip_locked) if rest else got
+
+
+def calls_lock(lanes: Iterable[UUID], *, skip_locked: bool) -> set[UUID]:
+    """Lock lanes that are schedules', in id order, until the transaction ends; the ones got. One statement."""
+    _assert_atomic()
+    return _others_lock(sorted(lanes), skip_locked=skip_locked)
+
+
+def _others_lock(lanes: Sequence[UUID], *, skip_locked: bool) -> set[UUID]:
+    function = "pg_try_advisory_xact_lock" if skip_locked else "pg_advisory_xact_lock"
+    with connection.cursor() as cursor:
+        cursor.execute(_OTHER_LANES.format(function=function), [list(lanes)])
+        return {row[0] for row in cursor.fetchall()}
 
 
 def lanes_active(lanes: Collection[UUID], *, only_with_waiting: bool = False) -> list[ActiveTask]:
@@ -201,12 +211,16 @@ def lanes_settle(rack_ids: Iterable[UUID], *, now: datetime) -> Settled:
     if ready:
         ready = _leave_queue(ready, TaskStatus.PENDING, PROMOTED_MESSAGE, now=now)
     if ready:
-        get_engine().enqueue(ready)
+        calls = {task.id for tasks in by_lane.values() for task in tasks if task.type == OperationType.HTTP}
+        for queue, ids in ((TASKS, [i for i in ready if i not in calls]), (CALLS, [i for i in ready if i in calls])):
+            get_engine().enqueue(ids, queue=queue)
     return Settled(promoted=ready, expired=expired)
 
 
 def _ready(tasks: Sequence[ActiveTask], now: datetime) -> list[ActiveTask]:
     """The head of the queue as far as it conflicts neither with the holders nor with itself; stops at the first."""
+    if tasks and tasks[0].type == OperationType.HTTP:
+        return calls_ready([task for task in tasks if not task.expired(now)])
     holders = [task.footprint for task in tasks if not task.waiting]
     ready: list[ActiveTask] = []
     for task in tasks:

@@ -74,6 +74,9 @@ class Task(models.Model):
             models.Index(fields=["rack_id", "-created_at", "-id"], name="task_rack_recent"),
             models.Index(fields=["-created_at", "-id"], name="task_recent"),
             models.Index(fields=["finished_at"], condition=Q(finished_at__isnull=False), name="task_finished"),
+            models.Index(
+                fields=["schedule_id", "-created_at", "-id"], condition=Q(type="http_call"), name="task_calls"
+            ),
             # How tasks ended, counted and listed: one entry, written when the task ends and never moved.
             models.Index(fields=["status", "finished_at"], condition=Q(finished_at__isnull=False), name="task_ended"),
         ]
@@ -92,6 +95,7 @@ class Run(models.Model):
     attempt = models.IntegerField(default=1)
     attempts = models.JSONField(default=list)
     results = models.JSONField(default=dict)  # component id -> outcome of its step; bounded by the rack
+    call = models.JSONField(default=dict)  # of an HTTP call: who called what, and what came back (I-54)
     in_flight = models.CharField(max_length=64, default="", blank=True)  # the step whose effect may be under way
     lease_owner = models.CharField(max_length=255, default="", blank=True)
     lease_token = models.UUIDField(null=True, blank=True)

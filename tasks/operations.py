@@ -14,19 +14,22 @@ from enum import StrEnum
 from typing import Any
 
 from flowsched.errors import InvalidInput
+from tasks.http.call import call_parse
+from tasks.http.wording import call_words
 
 MAX_TEXT = 255
 MAX_SUB_TARGETS = 100
 
 
 class OperationType(StrEnum):
-    """The stored types. Schedules and direct calls create the first three."""
+    """The stored types. Direct operations create the first three, schedules those and HTTP calls."""
 
     POWER = "power_control"
     FIRMWARE = "firmware_control"
     BRING_UP = "bring_up"
     INJECT = "inject_expectation"
     DECOMMISSION = "decommission"
+    HTTP = "http_call"
 
 
 class OperationKind(StrEnum):
@@ -81,6 +84,8 @@ CODES: tuple[Code, ...] = (
     Code(OperationType.BRING_UP, "ingest", 0, "rack ingest", "ingest", disruptive=False),
     Code(OperationType.INJECT, "inject_expectation", 0, "inject expectation", "expectation", disruptive=False),
     Code(OperationType.DECOMMISSION, "decommission", 0, "rack decommission", "decommission"),
+    Code(OperationType.HTTP, "api", 0, "HTTP call", "HTTP call", disruptive=False),
+    Code(OperationType.HTTP, "gateway", 0, "HTTP call", "HTTP call", disruptive=False),
 )
 _BY_CODE = {(row.type.value, row.code): row for row in CODES}
 
@@ -183,6 +188,9 @@ def operation_check(value: Operation) -> Operation:
     for key, sentence in REFUSED_KEYS.items():
         if value.information.get(key):
             raise InvalidInput(sentence, field=key)
+    if value.type == OperationType.HTTP:
+        call_parse(value.code, value.information)
+        return value
     if value.type == OperationType.FIRMWARE:
         _check_firmware(value.information)
     else:
@@ -230,7 +238,10 @@ def code_row(type_: str, code: str) -> Code | None:
 
 
 def idempotent(type_: str, code: str) -> bool:
-    """Whether repeating the operation after an unknown outcome is safe. Unknown codes are not."""
+    """Whether repeating the operation after an unknown outcome is safe. Unknown codes are not.
+
+    Of an HTTP call the table says no: its method, its key and its endpoint decide, so its executor is asked.
+    """
     row = code_row(type_, code)
     return row is not None and row.idempotent
 
@@ -255,6 +266,8 @@ def operation_name(type_: str, code: str, information: Mapping[str, Any]) -> str
         return f"{row.name}, forced {'true' if information.get('forced') else 'false'}"
     if row.type is OperationType.FIRMWARE:
         return f"{row.name}, target version {information.get('target_version', '')}"
+    if row.type is OperationType.HTTP:
+        return f"{row.name}, {call_words(information)}"
     return row.name
 
 
@@ -262,5 +275,7 @@ def operation_label(type_: str, code: str, information: Mapping[str, Any] | None
     """The operation in a sentence: "forced power off", "firmware upgrade to 1.2"."""
     row = code_row(type_, code)
     label = row.label if row else (code or type_).replace("_", " ")
+    if type_ == OperationType.HTTP:
+        return f"{label} {call_words(information)}".strip()
     version = (information or {}).get("target_version")
     return f"{label} to {version}" if version else label

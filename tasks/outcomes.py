@@ -31,7 +31,12 @@ def conclude(results: Results) -> tuple[RunState, str]:
     """How a run whose steps have all been tried ended: one failure fails it, one change makes it a success."""
     unsure = [str(r["name"]) for r in results.values() if r["state"] == "unknown"]
     if unsure:
-        return RunState.UNKNOWN, clip(f"no answer from {names(unsure)}: it may have happened")
+        calls = [str(r["message"]) for r in results.values() if r.get("call")]
+        return RunState.UNKNOWN, clip(calls[0] if calls else f"no answer from {names(unsure)}: it may have happened")
+    for state in (RunState.CANCELLED, RunState.SKIPPED, RunState.TIMED_OUT):
+        said = next((str(r["message"]) for r in results.values() if r["state"] == state), None)
+        if said is not None:
+            return state, clip(said)
     failed = [r for r in results.values() if r["state"] not in DONE]
     if failed:
         first = failed[0]

@@ -24,6 +24,8 @@ class ReasonCode(StrEnum):
     INVENTORY_CHANGED = "inventory_changed"
     SUBMISSION_ERROR = "submission_error"
     HELD = "held"
+    INSTANCE_LIMIT = "instance_limit"
+    CALLS_LOCKED = "calls_locked"
 
 
 def rack_locked(rack: str) -> str:
@@ -70,6 +72,24 @@ def queue_full(rack: str, limit: int) -> str:
     """As many tasks wait as may."""
     noun = "task is" if limit == 1 else "tasks are"
     return f"the queue of rack {rack} is full: {limit} {noun} waiting already. Cancel one or try again later"
+
+
+def instance_limit(where: str, limit: int, names: Sequence[str]) -> str:
+    """As many calls of the schedule are under way as may."""
+    what = "call is" if limit == 1 else "calls are"
+    shown = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    return f"{limit} {what} under way{where}, as many as its limit allows: {shown}"
+
+
+def calls_locked(schedule: str) -> str:
+    """Another transaction decides about the schedule's calls."""
+    return f"the calls of schedule {schedule} are being decided about by another submission; submit again in a moment"
+
+
+def calls_full(where: str, limit: int) -> str:
+    """As many calls wait as may."""
+    noun = "call is" if limit == 1 else "calls are"
+    return f"{limit} {noun} waiting{where} already. Cancel one or try again later"
 
 
 def unknown_note(task_ids: Sequence[UUID]) -> str:

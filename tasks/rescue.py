@@ -21,13 +21,12 @@ from django.db import connection, transaction
 from flowsched.errors import PreconditionFailed
 from flowsched.faults import fault
 from inventory.models import Component
-from tasks.engine import get_engine
-from tasks.execution import may_repeat
-from tasks.executors.base import get_executor
+from tasks.engine import enqueue_missing
+from tasks.executors.base import MAX_ATTEMPTS, get_executor
 from tasks.hold import hold_current
 from tasks.lanes import lanes_lock, lanes_promote
 from tasks.models import Run, Task
-from tasks.runs import MAX_ATTEMPTS, LeaseLost, lease_seconds, run_close
+from tasks.runs import LeaseLost, lease_seconds, run_close
 from tasks.states import RunState, TaskStatus
 
 logger = logging.getLogger(__name__)
@@ -89,22 +88,22 @@ def tasks_requeue(*, now: datetime, limit: int = 1000, at_once: bool = False) ->
     for _page in range(PAGES):
         with transaction.atomic():
             page = _pending_page(before, after, limit)
-            engine = get_engine()
-            missing = engine.missing([task_id for _at, task_id in page])
-            engine.enqueue(missing)
-        requeued += len(missing)
+            missing = enqueue_missing((task_id, type_) for _at, task_id, type_ in page)
+        requeued += missing
         if missing:
-            logger.warning("%d pending tasks had no job and got a new one", len(missing))
+            logger.warning("%d pending tasks had no job and got a new one", missing)
         if len(page) < limit:
             break
-        after = page[-1]
+        after = page[-1][:2]
     return requeued
 
 
-def _pending_page(before: datetime, after: tuple[datetime, UUID] | None, limit: int) -> list[tuple[datetime, UUID]]:
+def _pending_page(
+    before: datetime, after: tuple[datetime, UUID] | None, limit: int
+) -> list[tuple[datetime, UUID, str]]:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT updated_at, id FROM task WHERE status = %s AND updated_at < %s"
+            "SELECT updated_at, id, type FROM task WHERE status = %s AND updated_at < %s"
             " AND (%s::timestamptz IS NULL OR (updated_at, id) > (%s::timestamptz, %s::uuid))"
             " ORDER BY updated_at, id LIMIT %s FOR NO KEY UPDATE SKIP LOCKED",
             [TaskStatus.PENDING.value, before, *((after[0], *after) if after else (None, None, None)), limit],
@@ -127,14 +126,26 @@ def _judge(run: Run, in_flight: str) -> Verdict:
         return Verdict(run, None, "")  # handed on already; only its job may have been lost
     if doubt and not _harmless(run):
         return Verdict(run, RunState.UNKNOWN, f"its worker is gone{doubt}")
-    if run.attempt >= MAX_ATTEMPTS:
-        return Verdict(run, RunState.FAILED, f"its worker was lost in the last of {MAX_ATTEMPTS} attempts{doubt}")
+    most = _attempts(run)
+    if run.attempt >= most:
+        return Verdict(run, RunState.FAILED, f"its worker was lost in the last of {most} attempts{doubt}")
     return Verdict(run, None, f"its worker is gone{doubt}")
+
+
+def _attempts(run: Run) -> int:
+    """How often a run may be begun: as often as its executor tries, and three times where that is less.
+
+    Losing a worker is nobody's failed attempt, but whatever kills workers must not do so for ever.
+    """
+    try:
+        return max(MAX_ATTEMPTS, get_executor(run.executor).attempts(run.task))
+    except PreconditionFailed:
+        return MAX_ATTEMPTS
 
 
 def _harmless(run: Run) -> bool:
     try:
-        return may_repeat(run.task, get_executor(run.executor))
+        return get_executor(run.executor).harmless(run.task)
     except PreconditionFailed:
         return False  # an executor this process does not know: nobody here can say
 
@@ -149,8 +160,8 @@ def _hand_on(verdicts: Sequence[Verdict]) -> int:
         with connection.cursor() as cursor:
             cursor.execute(_HAND_ON, [*columns, lease_seconds()])
             taken = cursor.fetchall()
-        engine = get_engine()
-        engine.enqueue(engine.missing([task_id for _run, task_id in taken]))
+        types = {verdict.run.task_id: verdict.run.task.type for verdict in verdicts}
+        enqueue_missing((task_id, types[task_id]) for _run, task_id in taken)
     for run_id, task_id in taken:
         logger.warning("run %s of task %s lost its worker and is handed on", run_id, task_id)
     return len(taken)

@@ -19,17 +19,15 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
-from tasks.engine import get_engine
+from tasks.engine import enqueue_missing
 from tasks.hold import hold_gate
 from tasks.lanes import lanes_lock, lanes_promote, task_move
 from tasks.models import Run, Task
 from tasks.outcomes import clip
 from tasks.states import TASK_STATUS_OF_RUN, RunState, TaskStatus
 
-MAX_ATTEMPTS = 3
-
 _INTENT = """
-UPDATE run SET results = results || %(results)s::jsonb, in_flight = %(next)s,
+UPDATE run SET results = results || %(results)s::jsonb, call = call || %(facts)s::jsonb, in_flight = %(next)s,
     progress_done = %(done)s, progress_total = %(total)s,
     attempt = %(attempt)s, attempts = %(attempts)s::jsonb,
     lease_until = clock_timestamp() + make_interval(secs => %(lease)s)
@@ -39,7 +37,7 @@ RETURNING cancel_requested_at IS NOT NULL
 _CLOSE = """
 WITH closed AS (
     UPDATE run SET state = %(state)s, message = %(message)s, results = results || %(results)s::jsonb,
-        attempts = %(attempts)s::jsonb, in_flight = CASE WHEN %(open)s THEN in_flight ELSE '' END,
+        call = call || %(facts)s::jsonb, attempts = %(attempts)s::jsonb, in_flight = CASE WHEN %(open)s THEN in_flight ELSE '' END,
         progress_done = coalesce(%(done)s, progress_done), progress_total = coalesce(%(total)s, progress_total),
         finished_at = CASE WHEN %(open)s THEN NULL ELSE %(now)s::timestamptz END, lease_token = NULL, lease_until = NULL
     WHERE id = %(run)s AND state = 'running' AND lease_token IS NOT DISTINCT FROM %(token)s::uuid
@@ -122,6 +120,14 @@ def run_begin(*, task_id: UUID, owner: str, executor: str, now: datetime) -> Run
     )
 
 
+def endpoint_name(task_id: UUID) -> str:
+    """The endpoint that a call goes to; empty where the task is gone or names none."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT information -> 'target' ->> 'endpoint' FROM task WHERE id = %s", [task_id])
+        row = cursor.fetchone()
+    return (row[0] or "") if row else ""
+
+
 def run_intent(
     handle: RunHandle,
     *,
@@ -129,6 +135,7 @@ def run_intent(
     next_step: str,
     done: int,
     total: int,
+    facts: Mapping[str, Any] | None = None,
 ) -> bool:
     """Record what was done and announce the next step, in one statement, before its effect.
 
@@ -139,6 +146,7 @@ def run_intent(
             _INTENT,
             {
                 "results": json.dumps(dict(results)),
+                "facts": json.dumps(dict(facts or {})),
                 "next": next_step,
                 "done": done,
                 "total": total,
@@ -164,6 +172,7 @@ def run_finish(
     results: Mapping[str, Mapping[str, Any]] | None = None,
     done: int | None = None,
     total: int | None = None,
+    facts: Mapping[str, Any] | None = None,
 ) -> None:
     """End the run, move its task with it and promote who waits on the rack: one transaction, the rack locked first.
 
@@ -182,6 +191,7 @@ def run_finish(
             attempts=handle.attempts,
             done=done,
             total=total,
+            facts=facts,
         )
         if state is not RunState.UNKNOWN:
             lanes_promote([handle.task.lane], now=now)
@@ -199,6 +209,7 @@ def run_close(
     results: Mapping[str, Mapping[str, Any]] | None = None,
     done: int | None = None,
     total: int | None = None,
+    facts: Mapping[str, Any] | None = None,
     lease_until: datetime | None = None,
 ) -> None:
     """Close the run and move its task, inside the caller's transaction that holds the rack's lock.
@@ -220,6 +231,7 @@ def run_close(
                 "open": state is RunState.UNKNOWN,
                 "message": clip(message),
                 "results": json.dumps(dict(results or {})),
+                "facts": json.dumps(dict(facts or {})),
                 "attempts": json.dumps(attempts),
                 "done": done,
                 "total": total,
@@ -235,7 +247,13 @@ def run_close(
 
 
 def run_release(
-    handle: RunHandle, *, results: Mapping[str, Mapping[str, Any]], in_doubt: str, done: int, total: int
+    handle: RunHandle,
+    *,
+    results: Mapping[str, Mapping[str, Any]],
+    in_doubt: str,
+    done: int,
+    total: int,
+    facts: Mapping[str, Any] | None = None,
 ) -> None:
     """Let go of the run so that another worker goes on at once: lease ended and a new job, in one transaction.
 
@@ -243,14 +261,13 @@ def run_release(
     LeaseLost when the run is not ours any more.
     """
     with transaction.atomic():
-        run_intent(handle, results=results, next_step=in_doubt, done=done, total=total)
+        run_intent(handle, results=results, next_step=in_doubt, done=done, total=total, facts=facts)
         released = Run.objects.filter(id=handle.run_id, lease_token=handle.token).update(
             lease_token=None, lease_owner=""
         )
         if not released:
             raise LeaseLost
-        engine = get_engine()
-        engine.enqueue(engine.missing([handle.task.id]))
+        enqueue_missing([(handle.task.id, handle.task.type)])
 
 
 def runs_renew(tokens: Iterable[UUID], notes: Mapping[UUID, str]) -> dict[UUID, bool]:

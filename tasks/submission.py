@@ -24,13 +24,14 @@ from flowsched.actor import Actor
 from flowsched.errors import Busy, FlowschedError, InvalidInput, KeyReused, PreconditionFailed, QueueFull, Refusal
 from inventory.targets import ResolvedTarget
 from tasks import reasons
-from tasks.admission import MAX_BATCH, MAX_QUEUE_TIMEOUT, Outcome, Submission, tasks_admit
+from tasks.admission import MAX_BATCH, tasks_admit
 from tasks.hold import Held
 from tasks.insertion import keys_known
 from tasks.lanes import LOCK_TIMEOUT, lock_timeout
 from tasks.models import Task
 from tasks.operations import Operation, operation_check, operation_label
 from tasks.reasons import ReasonCode
+from tasks.submissions import MAX_QUEUE_TIMEOUT, Outcome, Submission
 
 log = logging.getLogger(__name__)
 

@@ -16,18 +16,23 @@ from types import FrameType
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 
 from flowsched import clock, db
 from flowsched.errors import Busy, Unavailable
-from tasks import chores
+from tasks import chores, engine
 from tasks.control import Control
-from tasks.engine import get_engine
-from tasks.execution import Execution
-from tasks.executors.base import get_executor
+from tasks.engine import enqueue_missing
+from tasks.execution import Execution, Seat
+from tasks.executors.base import CALLS, Executor, get_executor
 from tasks.heart import CANCEL_CHANNEL, Heart, every, listen, renewal_seconds
+from tasks.http.endpoints import endpoints
+from tasks.http.places import CallSeat, Places
+from tasks.operations import OperationType
+from tasks.ports import ports
 from tasks.processes import BEAT, process_keep, process_stop
-from tasks.runs import LeaseLost, run_begin
+from tasks.runs import LeaseLost, RunHandle, endpoint_name, run_begin
+from tasks.states import RunState
 from tasks.stopping import Stop
 
 logger = logging.getLogger(__name__)
@@ -44,6 +49,9 @@ class Worker:
         self.stop = Stop()
         self.heart = Heart()
         self.executor = get_executor()
+        self.caller = get_executor(CALLS)
+        self.places = Places(lambda name: endpoints()[name].max_connections if name in endpoints() else 1)
+        self.seats = threading.BoundedSemaphore(settings.FLOWSCHED_CALL_CONNECTIONS)
         self.failed = False
         self._over = threading.Event()  # for the threads below: they serve the runs until the last has ended
         self._process_id: UUID | None = None
@@ -58,17 +66,41 @@ class Worker:
             self._unless_away(chores.rescue)
         self._start_threads()
         try:
-            get_engine().work(self.handle, concurrency=self.concurrency, once=self.once, stop=self.stop)
+            calls = sum(endpoint.max_connections for endpoint in endpoints().values())
+            places = {engine.TASKS: self.concurrency, engine.CALLS: max(1, calls)}
+            engine.get_engine().work(self.handle, concurrency=places, once=self.once, stop=self.stop)
+            self._unless_away(self._give_back)
         finally:
             self._end()
         logger.info("worker %s: stopped", owner())
         return 1 if self.failed else 0
 
-    def handle(self, task_id: UUID) -> None:
+    def handle(self, task_id: UUID, queue: str) -> None:
         """Carry out the run of one job; a job with nothing to do is no error."""
+        if queue != engine.CALLS:
+            self._carry_out(task_id, self.executor, Seat())
+            return
+        with self.seats:
+            try:
+                with db.translate():
+                    endpoint = endpoint_name(task_id)
+            except (Busy, Unavailable) as error:
+                logger.warning("task %s: not begun, %s; it gets another job within a lease", task_id, error)
+                return
+        if not self.places.take(endpoint, task_id):
+            return
+        waiting: UUID | None = task_id
+        while waiting is not None:
+            try:
+                with self.seats:
+                    self._carry_out(waiting, self.caller, CallSeat(self.seats))
+            finally:
+                waiting = self.places.hand_on(endpoint)
+
+    def _carry_out(self, task_id: UUID, executor: Executor, seat: Seat) -> None:
         try:
             with db.translate():
-                handle = run_begin(task_id=task_id, owner=owner(), executor=self.executor.name, now=clock.now())
+                handle = run_begin(task_id=task_id, owner=owner(), executor=executor.name, now=clock.now())
         except (Busy, Unavailable) as error:
             logger.warning("task %s: not begun, %s; it gets another job within a lease", task_id, error)
             return
@@ -81,14 +113,22 @@ class Worker:
             control.tell(release=True)
         logger.info("run %s of task %s: attempt %d begins", handle.run_id, task_id, handle.attempt)
         try:
-            ended = Execution(handle, self.executor, control).run()
+            execution = Execution(handle, executor, control, seat)
+            ended = execution.run()
             logger.info("run %s of task %s: %s", handle.run_id, task_id, ended)
+            if executor is self.caller and execution.ended and handle.task.schedule_id:
+                self._unless_away(lambda: self._note_call(handle, *execution.ended))
         except LeaseLost:
             logger.warning("run %s of task %s: lease lost, stopped", handle.run_id, task_id)
         except Exception:
             logger.exception("run %s of task %s: failed unexpectedly, its lease runs out", handle.run_id, task_id)
         finally:
             self.heart.remove(handle.token)
+
+    @staticmethod
+    def _note_call(handle: RunHandle, state: RunState, message: str) -> None:
+        assert handle.task.schedule_id is not None
+        ports.call_ended(handle.task.schedule_id, state, message, handle.now())
 
     def _start_threads(self) -> None:
         over = self._over
@@ -117,6 +157,12 @@ class Worker:
         state = "draining" if self.stop.requested.is_set() else "running"
         detail = {"executor": self.executor.name, "concurrency": self.concurrency, "runs": self.heart.count()}
         self._process_id = process_keep(self._process_id, kind=KIND, now=now, state=state, detail=detail)
+
+    def _give_back(self) -> None:
+        """Calls that waited here for a place are some other worker's now."""
+        waiting = self.places.close()
+        with transaction.atomic():
+            enqueue_missing((task_id, OperationType.HTTP) for task_id in waiting)
 
     def _draining(self) -> None:
         drain = settings.FLOWSCHED_DRAIN_TIMEOUT.total_seconds()

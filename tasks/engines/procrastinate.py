@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -26,11 +26,11 @@ from procrastinate.contrib.django.utils import connector_params
 
 from flowsched import db
 from flowsched.errors import Unavailable
+from tasks.engine import CALLS, TASKS
 from tasks.stopping import Stop
 
 logger = logging.getLogger(__name__)
 
-QUEUE = "tasks"
 TASK_NAME = "tasks.run"
 POLL_SECONDS = 1.0  # the longest a job waits when its notification was lost
 KEEP_JOBS = timedelta(hours=1)  # failed and orphaned jobs, for whoever looks into a failure
@@ -54,27 +54,27 @@ WHERE NOT EXISTS (SELECT 1 FROM procrastinate_jobs j WHERE j.queueing_lock = wan
 _TIDY = """
 DELETE FROM procrastinate_jobs WHERE id IN (
     SELECT j.id FROM procrastinate_jobs j
-    WHERE j.queue_name = %s AND (j.status NOT IN ('todo', 'doing') OR (j.status = 'doing' AND j.worker_id IS NULL))
+    WHERE j.queue_name = ANY(%s) AND (j.status NOT IN ('todo', 'doing') OR (j.status = 'doing' AND j.worker_id IS NULL))
     AND NOT EXISTS (SELECT 1 FROM procrastinate_events e WHERE e.job_id = j.id AND e.at > %s)
     ORDER BY j.id LIMIT %s)
 """
 
 
-@app.task(name=TASK_NAME, queue=QUEUE, pass_context=True)
+@app.task(name=TASK_NAME, queue=TASKS, pass_context=True)
 def run_job(context: procrastinate.JobContext, task_id: str) -> None:
     """Hand a job to the worker that is running in this process."""
-    context.additional_context["handle"](UUID(task_id))
+    context.additional_context["handle"](UUID(task_id), context.job.queue)
 
 
 class ProcrastinateEngine:
     """See `tasks.engine.Engine`."""
 
-    def enqueue(self, task_ids: Sequence[UUID]) -> None:
+    def enqueue(self, task_ids: Sequence[UUID], *, queue: str = TASKS) -> None:
         """Add the jobs through Django's own connection, so that they commit or vanish with the caller's rows."""
         if not task_ids:
             return
         with db.bound_cursor() as cursor:
-            cursor.execute(_ENQUEUE, [QUEUE, TASK_NAME, list(task_ids)])
+            cursor.execute(_ENQUEUE, [queue, TASK_NAME, list(task_ids)])
 
     def missing(self, task_ids: Sequence[UUID]) -> list[UUID]:
         """Those of `task_ids` that no job waits for, in one query."""
@@ -87,11 +87,13 @@ class ProcrastinateEngine:
     def tidy(self, *, now: datetime) -> int:
         """Delete jobs that ended an hour ago, and those whose worker is gone; their events go with them."""
         with connection.cursor() as cursor:
-            cursor.execute(_TIDY, [QUEUE, now - KEEP_JOBS, TIDY_LIMIT])
+            cursor.execute(_TIDY, [[TASKS, CALLS], now - KEEP_JOBS, TIDY_LIMIT])
             return int(cursor.rowcount)
 
-    def work(self, handle: Callable[[UUID], None], *, concurrency: int, once: bool, stop: Stop) -> None:
-        """Run procrastinate's worker in this thread until told to stop; see `tasks.engine.Engine`."""
+    def work(
+        self, handle: Callable[[UUID, str], None], *, concurrency: Mapping[str, int], once: bool, stop: Stop
+    ) -> None:
+        """Run procrastinate's workers, one a queue, in this thread until told to stop; see `tasks.engine.Engine`."""
         asyncio.run(_work(handle, concurrency=concurrency, once=once, stop=stop))
 
 
@@ -154,48 +156,54 @@ def _is_outage(error: BaseException | None) -> bool:
     return False
 
 
-async def _work(handle: Callable[[UUID], None], *, concurrency: int, once: bool, stop: Stop) -> None:
+async def _work(handle: Callable[[UUID, str], None], *, concurrency: Mapping[str, int], once: bool, stop: Stop) -> None:
     loop = asyncio.get_running_loop()
+    total = sum(concurrency.values())
     # procrastinate runs sync tasks in the default executor, which has only cpu + 4 threads. The spare ones are for
     # name look-ups of new connections: with every thread in an hour's run, none could be made.
-    threads = ThreadPoolExecutor(concurrency + SPARE_THREADS, thread_name_prefix="run")
+    threads = ThreadPoolExecutor(total + SPARE_THREADS, thread_name_prefix="run")
     loop.set_default_executor(threads)
     handled = threading.Event()
 
-    def counted(task_id: UUID) -> None:
+    def counted(task_id: UUID, queue: str) -> None:
         handled.set()
         close_old_connections()
-        handle(task_id)
+        handle(task_id, queue)
 
     while not stop.requested.is_set():
         handled.clear()
-        await _worker_until_stopped(counted, concurrency=concurrency, wait=not once, stop=stop)
+        await _workers_until_stopped(counted, concurrency=concurrency, wait=not once, stop=stop)
         if once and not handled.is_set():
             break
-    await asyncio.gather(*(loop.run_in_executor(None, connections.close_all) for _ in range(concurrency)))
+    await asyncio.gather(*(loop.run_in_executor(None, connections.close_all) for _ in range(total)))
 
 
-async def _worker_until_stopped(handle: Callable[[UUID], None], *, concurrency: int, wait: bool, stop: Stop) -> None:
-    """One life of procrastinate's worker; cancelling it makes it stop fetching and wait for its jobs."""
+async def _workers_until_stopped(
+    handle: Callable[[UUID, str], None], *, concurrency: Mapping[str, int], wait: bool, stop: Stop
+) -> None:
+    """One life of procrastinate's workers; cancelling them makes them stop fetching and wait for their jobs."""
     loop = asyncio.get_running_loop()
     connector = PatientConnector(stop, kwargs=connector_params(), min_size=1, max_size=2, timeout=5.0)
     with app.replace_connector(connector) as working:
         try:
             async with working.open_async():
-                worker = asyncio.create_task(
-                    working.run_worker_async(
-                        queues=[QUEUE],
-                        concurrency=concurrency,
-                        wait=wait,
-                        fetch_job_polling_interval=POLL_SECONDS,
-                        listen_notify=wait,
-                        delete_jobs=jobs.DeleteJobCondition.SUCCESSFUL,
-                        install_signal_handlers=False,
-                        additional_context={"handle": handle},
+                workers = [
+                    asyncio.create_task(
+                        working.run_worker_async(
+                            queues=[queue],
+                            concurrency=places,
+                            wait=wait,
+                            fetch_job_polling_interval=POLL_SECONDS,
+                            listen_notify=wait,
+                            delete_jobs=jobs.DeleteJobCondition.SUCCESSFUL,
+                            install_signal_handlers=False,
+                            additional_context={"handle": handle},
+                        )
                     )
-                )
-                stop.subscribe(request=lambda: _cancel(loop, worker))
-                await asyncio.gather(worker, return_exceptions=False)
+                    for queue, places in concurrency.items()
+                ]
+                stop.subscribe(request=lambda: _cancel(loop, workers))
+                await _until_one_ends(workers, wait=wait)
         except asyncio.CancelledError:
             if not stop.requested.is_set():
                 raise
@@ -212,6 +220,16 @@ def _first_line(error: BaseException) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def _cancel(loop: asyncio.AbstractEventLoop, worker: asyncio.Task[None]) -> None:
+async def _until_one_ends(workers: Sequence[asyncio.Task[None]], *, wait: bool) -> None:
+    """Wait for the workers: all of them, or until one ends that should go on, which takes the others along."""
+    first = asyncio.FIRST_COMPLETED if wait else asyncio.ALL_COMPLETED
+    await asyncio.wait(workers, return_when=first)
+    for worker in workers:
+        worker.cancel()
+    await asyncio.gather(*workers)
+
+
+def _cancel(loop: asyncio.AbstractEventLoop, workers: Sequence[asyncio.Task[None]]) -> None:
     if not loop.is_closed():
-        loop.call_soon_threadsafe(worker.cancel)
+        for worker in workers:
+            loop.call_soon_threadsafe(worker.cancel)

@@ -7,7 +7,7 @@ the key goes with the effect, and that what it raises as `Interrupted` had no ef
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -20,8 +20,12 @@ from django.utils.module_loading import import_string
 from flowsched.errors import PreconditionFailed
 from inventory.components import ComponentType
 from tasks.models import Task
+from tasks.operations import idempotent
 
 EXECUTORS = {"simulated": "tasks.executors.simulated.SimulatedExecutor"}
+CALLS = "http"  # the executor of HTTP calls; no setting, since hardware and calls are executed side by side
+_ALL = EXECUTORS | {CALLS: "tasks.executors.http.HttpExecutor"}
+MAX_ATTEMPTS = 3
 
 # What must be powered before what: shelves feed everything, cooling runs before there is heat, the management and
 # fabric switches answer before the trays that look for them at boot.
@@ -40,11 +44,17 @@ class Interrupted(Exception):
 
 
 class StepState(StrEnum):
-    """How a step ended. `unknown`: it may have happened; only an executor that lost an answer says so."""
+    """How a step ended. `unknown`: it may have happened; only an executor that lost an answer says so.
+
+    `skipped`: not tried, for a reason that is nobody's failure; `cancelled`: given up in the middle, on request.
+    """
 
     CHANGED = "changed"
     NO_EFFECT = "no_effect"
     FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
     UNKNOWN = "unknown"
 
 
@@ -77,11 +87,17 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """How a step ended, with a sentence for the operator; `retryable` counts for a failure only."""
+    """How a step ended, with a sentence for the operator.
+
+    `retryable` counts for a failure or a timeout only; `pause` is for how long the target asked to be left alone, as it said it.
+    `facts` are what the run records of a call.
+    """
 
     state: StepState
     message: str = ""
     retryable: bool = False
+    pause: str | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
 
 
 class StepContext(Protocol):
@@ -100,6 +116,18 @@ class StepContext(Protocol):
     def wait(self, seconds: float) -> None:
         """Sleep; raises Interrupted as soon as the step should be given up."""
 
+    def wait_until(self, done: Callable[[], bool]) -> None:
+        """Wait for `done`, without a database connection if it takes long; raises as `wait` does.
+
+        Whoever makes `done` true calls `stir`.
+        """
+
+    def stir(self) -> None:
+        """Look at `done` again; from any thread."""
+
+    def in_doubt(self) -> None:
+        """What is under way cannot be undone: whoever goes on with the run must treat this step as possibly done."""
+
     def guard(self) -> None:
         """Call right before the effect; raises Interrupted, or LeaseLost when the run is no longer ours."""
 
@@ -113,11 +141,49 @@ class Executor(Protocol):
     name: str
     capabilities: Capabilities
 
+    def attempts(self, task: Task) -> int:
+        """How often the task may be tried in all."""
+
+    def pause(self, task: Task, attempt: int, asked: str | None) -> float:
+        """Seconds between attempt `attempt` and the next, given what the target asked for."""
+
+    def harmless(self, task: Task) -> bool:
+        """Whether a step whose effect is in doubt may be applied again with the same key (D-16)."""
+
+    def facts(self, task: Task) -> dict[str, Any]:
+        """What the run records before anything happens; empty for hardware."""
+
     def plan(self, task: Task) -> list[Step]:
         """One step for each of the task's components, in the order in which they must happen."""
 
     def apply(self, step: Step, context: StepContext) -> StepResult:
         """Carry out one step."""
+
+
+class HardwareExecutor:
+    """What executors of hardware have in common: three attempts, with the installation's pauses."""
+
+    capabilities: Capabilities
+
+    def attempts(self, task: Task) -> int:
+        """Three."""
+        del task
+        return MAX_ATTEMPTS
+
+    def pause(self, task: Task, attempt: int, asked: str | None) -> float:
+        """FLOWSCHED_RUN_BACKOFF."""
+        del task, asked
+        seconds: float = settings.FLOWSCHED_RUN_BACKOFF[attempt - 1].total_seconds()
+        return seconds
+
+    def harmless(self, task: Task) -> bool:
+        """Where the operation is idempotent, or the target drops a repeated key."""
+        return idempotent(task.type, task.code) or self.capabilities.honours_idempotency_key
+
+    def facts(self, task: Task) -> dict[str, Any]:
+        """None."""
+        del task
+        return {}
 
 
 def power_rank(type_: str) -> int:
@@ -151,8 +217,8 @@ def get_executor(name: str | None = None) -> Executor:
             f"FLOWSCHED_EXECUTOR is not set, so nothing may be executed: set it to one of {known}",
             reason="EXECUTOR_UNSET",
         )
-    if wanted not in EXECUTORS:
+    if wanted not in (EXECUTORS if name is None else _ALL):
         raise PreconditionFailed(
             f"there is no executor '{wanted}': set FLOWSCHED_EXECUTOR to one of {known}", reason="EXECUTOR_UNKNOWN"
         )
-    return _executor(EXECUTORS[wanted])
+    return _executor(_ALL[wanted])

@@ -35,7 +35,7 @@ from flowsched import clock
 from flowsched.faults import fault
 from inventory.components import PowerState
 from inventory.models import Component, Rack
-from tasks.executors.base import Capabilities, Step, StepContext, StepResult, StepState, ordered
+from tasks.executors.base import Capabilities, HardwareExecutor, Step, StepContext, StepResult, StepState, ordered
 from tasks.executors.effects import effect_append, effect_known
 from tasks.models import Task
 
@@ -65,7 +65,7 @@ class Manners:
     hang: bool = False
 
 
-class SimulatedExecutor:
+class SimulatedExecutor(HardwareExecutor):
     """See the module."""
 
     name = "simulated"

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from tasks.control import Control
 from tasks.execution import Execution
-from tasks.executors.base import Capabilities, Step, StepContext, StepResult, StepState
+from tasks.executors.base import Capabilities, HardwareExecutor, Step, StepContext, StepResult, StepState
 from tasks.models import Task
 from tasks.runs import RunHandle
 
@@ -19,7 +19,7 @@ REFUSES = StepResult(StepState.FAILED, "refused")
 LOST = StepResult(StepState.UNKNOWN, "timed out after sending")
 
 
-class FakeExecutor:
+class FakeExecutor(HardwareExecutor):
     """`script` gives the results per component name, the last one again and again; `before` runs first."""
 
     name = "fake"

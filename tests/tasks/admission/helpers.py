@@ -8,9 +8,10 @@ from django.db import connection, transaction
 
 from flowsched.actor import Actor, Door
 from inventory.models import Component, Rack
-from tasks.admission import Submission, tasks_admit
+from tasks.admission import tasks_admit
 from tasks.models import Run, Task
 from tasks.operations import operation
+from tasks.submissions import Submission
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
