@@ -44,7 +44,7 @@ class Viewer:
         """An instant inside a sentence: absolute, in UTC, and how far off."""
         parts = moment(at, zone=self.zone, now=self.now)
         utc = f" ({parts.utc})" if parts.utc else ""
-        return format_html('<time datetime="{}">{}</time>{}, {}', parts.iso, parts.text, utc, parts.relative)
+        return format_html('<time datetime="{}">{}{}</time>, {}', parts.iso, parts.text, utc, parts.relative)
 
 
 def viewer_of(request: HttpRequest) -> Viewer | None:

@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
+from django.views.generic import RedirectView
 
 import access.schema  # noqa: F401  tells the OpenAPI document how callers identify themselves
 from access import api as access_api
@@ -35,6 +36,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
             ]
         ),
     ),
+    path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
     path("calendar/<str:token>.ics", feed, name="calendar_feed"),
     re_path(r"^api(/.*)?$", MissingView.as_view()),

@@ -23,9 +23,12 @@ ZONE = "America/New_York"
 REFUSED = ("the server responded with a status of", "Response Status Error Code")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """The browser, started once. There is no skipping: without one the tests fail."""
+    """The browser, started once a module. There is no skipping: without one the tests fail.
+
+    No longer than that: its driver keeps an event loop running in this thread, in which others cannot start theirs.
+    """
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  its import is slow, and only these tests need it
 
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")

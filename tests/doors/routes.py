@@ -22,8 +22,8 @@ def routes() -> dict[str, Any]:
 
 
 def elsewhere() -> set[str]:
-    """Routes that are not below /api/v1/."""
-    return {route for route, _ in _patterns(get_resolver().url_patterns) if not route.startswith("api/v1/")}
+    """Routes that are neither below /api/v1/ nor pages: tests/console/test_sweep.py asks for every one of those."""
+    return {route for route, _ in _patterns(get_resolver().url_patterns) if not route.startswith(("api/v1/", "admin/"))}
 
 
 def methods_of(view: Any) -> set[str]:

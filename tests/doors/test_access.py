@@ -58,7 +58,8 @@ REST = {
     "nvl-domains/<str:id>/attach/": {"POST": STOCK},
     "nvl-domains/<str:id>/detach/": {"POST": STOCK},
 }
-ELSEWHERE = {r"^api(/.*)?$"}  # 404 to everybody
+# 404 to everybody; the way to the pages; and the feeds, to whoever has an address (tests/console/test_feeds.py).
+ELSEWHERE = {r"^api(/.*)?$", "", "calendar/<str:token>.ics"}
 
 RPCS = {
     "CreateTaskSchedule": PLAN,
