@@ -1,1 +1,1 @@
-"""HTTP calls: what a schedule says of one, how it is rendered, sent, and judged."""
+"""One HTTP call as an operation: what is stored, what is sent, what the answer means."""
