@@ -312,6 +312,10 @@ FLOWSCHED_RUN_BACKOFF = [
 FLOWSCHED_SIMULATED = env.path("FLOWSCHED_SIMULATED", default=DATA_DIR / "simulated.json")
 FLOWSCHED_SIMULATED_LATENCY = env.seconds("FLOWSCHED_SIMULATED_LATENCY", default=0.05)  # a component
 
+# HTTP operations ------------------------------------------------------------------------------------------------
+# JSON, or the path of a file of it; read by tasks/http/endpoints.py when the process starts, and refused there.
+FLOWSCHED_ENDPOINTS = env.str("FLOWSCHED_ENDPOINTS")
+
 # The gRPC door -------------------------------------------------------------------------------------------------
 FLOWSCHED_GRPC_THREADS = env.int("FLOWSCHED_GRPC_THREADS", default=10)
 FLOWSCHED_GRPC_DEADLINE = env.seconds("FLOWSCHED_GRPC_DEADLINE", default=30.0)

@@ -1,0 +1,1 @@
+"""One HTTP call as an operation: what is stored, what is sent, what the answer means."""
