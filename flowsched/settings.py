@@ -316,6 +316,8 @@ FLOWSCHED_SIMULATED_LATENCY = env.seconds("FLOWSCHED_SIMULATED_LATENCY", default
 FLOWSCHED_CALL_CONNECTIONS = env.int("FLOWSCHED_CALL_CONNECTIONS", default=8)
 FLOWSCHED_CALL_SKIPS_LIMIT = env.int("FLOWSCHED_CALL_SKIPS_LIMIT", default=5)
 FLOWSCHED_CALL_NO_EFFECT_LIMIT = env.int("FLOWSCHED_CALL_NO_EFFECT_LIMIT", default=5)
+# JSON, or the path of a file of it; read by tasks/http/endpoints.py when the process starts, and refused there.
+FLOWSCHED_ENDPOINTS = env.str("FLOWSCHED_ENDPOINTS")
 
 # The gRPC door -------------------------------------------------------------------------------------------------
 FLOWSCHED_GRPC_THREADS = env.int("FLOWSCHED_GRPC_THREADS", default=10)
