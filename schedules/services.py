@@ -39,7 +39,7 @@ from schedules.rows import (
 from schedules.specs import spec_of, spec_parse
 from schedules.template import rackless, template_dump, template_load
 from tasks.http.call import call_parse
-from tasks.http.endpoints import call_allowed
+from tasks.http.endpoints import call_check, endpoint_of
 from tasks.operations import Operation, OperationType
 
 __all__ = [
@@ -249,7 +249,8 @@ def _check_request(
     checks.check_grace(misfire_grace, poll_interval=settings.FLOWSCHED_POLL_INTERVAL)
     template = template_dump(operation, queue_timeout, rule_id)
     if rackless(template):
-        call_allowed(call_parse(operation.code, operation.information))
+        call = call_parse(operation.code, operation.information)
+        call_check(call, endpoint_of(call.target.endpoint))
     return template
 
 

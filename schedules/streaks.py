@@ -32,7 +32,7 @@ RETURNING name, consecutive_skips, consecutive_no_effect
 
 def call_ended(schedule_id: UUID, state: RunState, message: str, now: datetime, /) -> None:
     """Count a call; disable the schedule whose calls were skipped too often in a row, with the reason."""
-    values = {
+    values: dict[str, UUID | bool] = {
         "id": schedule_id,
         "skipped": state is RunState.SKIPPED,
         "no_effect": state is RunState.NO_EFFECT,

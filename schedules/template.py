@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from tasks.http.wording import call_words
-
 from flowsched.errors import InvalidInput
+from tasks.http.wording import call_words
 from tasks.operations import Operation, OperationType, operation_check
 
 MAX_QUEUE_TIMEOUT: Final = timedelta(days=366)

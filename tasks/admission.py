@@ -90,8 +90,8 @@ class _Admission:
         for position, submission in enumerate(self.submissions):
             if position in self.outcomes:
                 continue
-            lane = lanes[submission.rack_id]
-            if submission.rack_id in contended:
+            lane = lanes[submission.lane]
+            if submission.lane in contended:
                 self._decide(position, submission, lane)
             else:
                 self._plan(position, submission, lane, TaskStatus.PENDING, submission.components)
@@ -104,14 +104,14 @@ class _Admission:
 
     def _lock(self, *, wait: bool) -> dict[UUID, _Lane]:
         """Lock the racks; settle what needs no lane: held racks, racks that are gone."""
-        wanted = {submission.rack_id for submission in self.submissions}
+        wanted = {submission.lane for submission in self.submissions}
         got = racks_lock(wanted, skip_locked=not wait)
         held = set() if wait or len(got) == len(wanted) else _racks_existing(wanted - got.keys())
         lanes = {rack: _Lane(name) for rack, (name, removed) in got.items() if removed is None}
         for position, submission in enumerate(self.submissions):
-            if submission.rack_id in held:
+            if submission.lane in held:
                 self._settle(position, "locked", ReasonCode.RACK_LOCKED, reasons.rack_locked(submission.rack_name))
-            elif submission.rack_id not in lanes:
+            elif submission.lane not in lanes:
                 self._settle(position, "failed", ReasonCode.RACK_GONE, reasons.rack_gone(submission.rack_name))
         return lanes
 
@@ -120,13 +120,13 @@ class _Admission:
         once: set[UUID] = set()
         contended = {rack for rack, lane in lanes.items() if lane.tasks}
         for submission in self.submissions:
-            if submission.rack_id in lanes:
-                (contended if submission.rack_id in once else once).add(submission.rack_id)
+            if submission.lane in lanes:
+                (contended if submission.lane in once else once).add(submission.lane)
         return contended
 
     def _load(self, contended: set[UUID], lanes: Mapping[UUID, _Lane]) -> None:
         """Keys that made a task before, and the components of the contended racks."""
-        self.known = keys_known([s.key for s in self.submissions if s.rack_id in contended])
+        self.known = keys_known([s.key for s in self.submissions if s.lane in contended])
         for component, rack, type_ in _components(contended):
             lanes[rack].components[component] = type_
 
@@ -137,7 +137,7 @@ class _Admission:
         if self._known(position, submission):
             return
         first = self.planned.get(submission.key)
-        if first is not None and self.submissions[first].rack_id == submission.rack_id:
+        if first is not None and self.submissions[first].lane == submission.lane:
             self.repeats[position] = first
             return
         chosen = self._resolve(position, submission, lane)
@@ -158,7 +158,7 @@ class _Admission:
         else:
             row = self._plan(position, submission, lane, TaskStatus.WAITING, chosen, behind=blocker[0])
         if row is not None:
-            lane.admitted.append((row.as_active(row.submission.rack_id), footprint))
+            lane.admitted.append((row.as_active(), footprint))
             self.planned[submission.key] = position
 
     def _known(self, position: int, submission: Submission) -> bool:
@@ -167,7 +167,7 @@ class _Admission:
         if found is None:
             return False
         task_id, lane = found
-        if lane == submission.rack_id:
+        if lane == submission.lane:
             self.outcomes[position] = Outcome(submission.key, "submitted", task_id, "", "")
         else:
             self._settle(position, "failed", ReasonCode.KEY_TAKEN, reasons.key_taken(submission.rack_name, task_id))
@@ -267,14 +267,14 @@ class _Admission:
         open_ = [p for p in positions if not self._known(p, self.submissions[p]) and p in left]
         if not open_:
             return
-        racks = {self.submissions[p].rack_id for p in open_}
+        racks = {self.submissions[p].lane for p in open_}
         for rack in racks:
             lanes[rack].components.clear()
         for component, rack, type_ in _components(racks):
             lanes[rack].components[component] = type_
         for position in open_:
             submission = self.submissions[position]
-            lane = lanes[submission.rack_id]
+            lane = lanes[submission.lane]
             if self._resolve(position, submission, lane) is not None:
                 sentence = reasons.inventory_changed(lane.name)
                 self._settle(position, "failed", ReasonCode.INVENTORY_CHANGED, sentence)

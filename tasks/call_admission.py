@@ -53,16 +53,16 @@ class _Admission:
         self.rows: dict[int, NewTask] = {}
 
     def run(self, *, wait: bool) -> list[Outcome]:
-        wanted = {_lane(submission) for submission in self.submissions}
+        wanted = {submission.lane for submission in self.submissions}
         lanes = {lane: _Lane() for lane in calls_lock(wanted, skip_locked=not wait)}
         for task in lanes_active(lanes) if lanes else ():
             if not task.expired(self.now):
                 lanes[task.lane].tasks.append(task)
-        busy = [s.key for s in self.submissions if _lane(s) in lanes and lanes[_lane(s)].tasks]
+        busy = [s.key for s in self.submissions if s.lane in lanes and lanes[s.lane].tasks]
         known = keys_known(busy) if busy else {}
         racks = _racks(self.submissions)
         for position, submission in enumerate(self.submissions):
-            lane = lanes.get(_lane(submission))
+            lane = lanes.get(submission.lane)
             if lane is None:
                 self._settle(
                     position, "locked", ReasonCode.CALLS_LOCKED, reasons.calls_locked(submission.schedule_name)
@@ -112,7 +112,7 @@ class _Admission:
             queue_expires_at=expires,
         )
         self.rows[position] = row
-        lane.tasks.append(row.as_active(_lane(submission)))
+        lane.tasks.append(row.as_active())
 
     def _write(self) -> None:
         inserted = calls_insert(list(self.rows.values()), now=self.now) if self.rows else set()
@@ -136,11 +136,6 @@ class _Admission:
 
     def _settle(self, position: int, state: Any, code: ReasonCode, reason: str) -> None:
         self.outcomes[position] = Outcome(self.submissions[position].key, state, None, code.value, reason)
-
-
-def _lane(submission: Submission) -> UUID:
-    """The schedule; a call without one (nothing makes such today) has a lane of its own."""
-    return submission.schedule_id or submission.key
 
 
 def _racks(submissions: Sequence[Submission]) -> Mapping[UUID | None, str]:

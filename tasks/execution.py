@@ -15,14 +15,11 @@ from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.conf import settings
-
 from flowsched import db
 from flowsched.errors import Busy, Unavailable
 from flowsched.faults import fault
 from tasks.control import Control, Released, mend_connection
 from tasks.executors.base import Executor, Interrupted, Step, StepResult, StepState
-from tasks.models import Task
 from tasks.operations import budget
 from tasks.outcomes import DONE, clip, conclude
 from tasks.runs import (
@@ -362,4 +359,3 @@ class Context:
         """Report how far the step is; never goes back."""
         self._percent = max(self._percent, min(100, percent))
         self._execution.control.note = f"{self._step.name}: {self._percent} %"
-

@@ -100,12 +100,12 @@ class NewTask:
         """The operation's fields as stored."""
         return json.dumps(dict(self.submission.information))
 
-    def as_active(self, lane: UUID) -> ActiveTask:
+    def as_active(self) -> ActiveTask:
         """The row as later submissions of the same call see it."""
         submission = self.submission
         return ActiveTask(
             id=self.id,
-            lane=lane,
+            lane=submission.lane,
             rack_id=submission.rack_id,
             key=submission.key,
             type=submission.type,
@@ -167,7 +167,7 @@ def calls_insert(rows: Sequence[NewTask], *, now: datetime) -> set[UUID]:
         [row.rack_name for row in rows],
         _array([s.schedule_id or "NULL" for s in subs]),
         [s.schedule_name for s in subs],
-        _array([s.schedule_id or s.key for s in subs]),
+        _array([s.lane for s in subs]),
         _array([row.status.value for row in rows]),
         [row.message for row in rows],
         [(s.fired_at or now).isoformat() for s in subs],

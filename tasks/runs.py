@@ -37,7 +37,8 @@ RETURNING cancel_requested_at IS NOT NULL
 _CLOSE = """
 WITH closed AS (
     UPDATE run SET state = %(state)s, message = %(message)s, results = results || %(results)s::jsonb,
-        call = call || %(facts)s::jsonb, attempts = %(attempts)s::jsonb, in_flight = CASE WHEN %(open)s THEN in_flight ELSE '' END,
+        call = call || %(facts)s::jsonb, attempts = %(attempts)s::jsonb,
+        in_flight = CASE WHEN %(open)s THEN in_flight ELSE '' END,
         progress_done = coalesce(%(done)s, progress_done), progress_total = coalesce(%(total)s, progress_total),
         finished_at = CASE WHEN %(open)s THEN NULL ELSE %(now)s::timestamptz END, lease_token = NULL, lease_until = NULL
     WHERE id = %(run)s AND state = 'running' AND lease_token IS NOT DISTINCT FROM %(token)s::uuid

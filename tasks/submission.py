@@ -161,7 +161,7 @@ def _check_key(operation: Operation, submissions: Sequence[Submission], request:
 
 def _submit(submissions: Sequence[Submission], request: _Request) -> list[Outcome]:
     """All chunks, sorted by rack over the whole request; then the racks that were held, one by one."""
-    ordered = sorted(submissions, key=lambda submission: submission.rack_id)
+    ordered = sorted(submissions, key=lambda submission: submission.lane)
     settled: dict[UUID, Outcome] = {}
     for start in range(0, len(ordered), MAX_BATCH):
         chunk = ordered[start : start + MAX_BATCH]

@@ -12,6 +12,7 @@ from uuid import UUID
 from django.conf import settings
 
 from inventory.components import parse_component_type
+from tasks.operations import OperationType
 
 MAX_QUEUE_TIMEOUT = timedelta(days=365)
 
@@ -37,6 +38,12 @@ class Submission:
     schedule_id: UUID | None = None
     schedule_name: str = ""
     fired_at: datetime | None = None
+
+    @property
+    def lane(self) -> UUID:
+        """What its order is kept by: the rack, or of a call the schedule; one without any has a lane of its own."""
+        owner = self.schedule_id if self.type == OperationType.HTTP else self.rack_id
+        return owner or self.key
 
 
 @dataclass(frozen=True, slots=True)

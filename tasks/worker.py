@@ -31,8 +31,7 @@ from tasks.http.places import CallSeat, Places
 from tasks.operations import OperationType
 from tasks.ports import ports
 from tasks.processes import BEAT, process_keep, process_stop
-from tasks.runs import LeaseLost, RunHandle, endpoint_name, run_begin
-from tasks.states import RunState
+from tasks.runs import LeaseLost, endpoint_name, run_begin
 from tasks.stopping import Stop
 
 logger = logging.getLogger(__name__)
@@ -117,18 +116,15 @@ class Worker:
             ended = execution.run()
             logger.info("run %s of task %s: %s", handle.run_id, task_id, ended)
             if executor is self.caller and execution.ended and handle.task.schedule_id:
-                self._unless_away(lambda: self._note_call(handle, *execution.ended))
+                state, message = execution.ended
+                schedule_id = handle.task.schedule_id
+                self._unless_away(lambda: ports.call_ended(schedule_id, state, message, handle.now()))
         except LeaseLost:
             logger.warning("run %s of task %s: lease lost, stopped", handle.run_id, task_id)
         except Exception:
             logger.exception("run %s of task %s: failed unexpectedly, its lease runs out", handle.run_id, task_id)
         finally:
             self.heart.remove(handle.token)
-
-    @staticmethod
-    def _note_call(handle: RunHandle, state: RunState, message: str) -> None:
-        assert handle.task.schedule_id is not None
-        ports.call_ended(handle.task.schedule_id, state, message, handle.now())
 
     def _start_threads(self) -> None:
         over = self._over

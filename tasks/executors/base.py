@@ -89,7 +89,7 @@ class Step:
 class StepResult:
     """How a step ended, with a sentence for the operator.
 
-    `retryable` counts for a failure or a timeout only; `pause` is for how long the target asked to be left alone, as it said it.
+    `retryable` counts for a failure or a timeout only; `pause` is the target's own word for how long to leave it alone;
     `facts` are what the run records of a call.
     """
 

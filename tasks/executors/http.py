@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
-from functools import cache
 from http import HTTPStatus
 from typing import Any
-
-from django.conf import settings
 
 from flowsched import clock
 from flowsched.errors import InvalidInput
@@ -22,7 +19,7 @@ from tasks.executors.base import Capabilities, Interrupted, Step, StepContext, S
 from tasks.http.call import HttpCall, call_parse
 from tasks.http.context import context_of
 from tasks.http.endpoints import Endpoint, call_check, endpoint_of, request_check
-from tasks.http.identity import IdentityError, Token, tokens
+from tasks.http.identity import IdentityError, Token, bearer, discard, known_secrets
 from tasks.http.outcome import Verdict, backoff, broken, cancelled, classify, retryable, timed_out
 from tasks.http.request import Request, request_render
 from tasks.http.scrub import excerpt, scrub
@@ -54,7 +51,7 @@ class _Attempt:
     @property
     def secrets(self) -> tuple[str, ...]:
         """What must appear in no record of it."""
-        return tokens().known_secrets(self.endpoint)
+        return known_secrets(self.endpoint)
 
 
 class HttpExecutor:
@@ -128,20 +125,20 @@ class HttpExecutor:
         """With a token; a second one if the target refuses the first, which is no attempt of its own (I-38)."""
         if attempt.call.identity.kind == "none":
             return self._send(attempt, context)
-        token = tokens().bearer(attempt.endpoint, attempt.call.identity)
+        token = bearer(attempt.endpoint, attempt.call.identity)
         result = self._send(replace(attempt, token=token), context)
         if result.facts.get("http_status") != HTTPStatus.UNAUTHORIZED:
             return result
-        tokens().discard(attempt.endpoint, attempt.call.identity, token.value)
-        token = tokens().bearer(attempt.endpoint, attempt.call.identity)
+        discard(attempt.endpoint, attempt.call.identity, token.value)
+        token = bearer(attempt.endpoint, attempt.call.identity)
         return self._send(replace(attempt, token=token), context)
 
     def _send(self, attempt: _Attempt, context: StepContext) -> StepResult:
         context.guard()
-        bearer = attempt.token.value if attempt.token else None
+        token = attempt.token.value if attempt.token else None
         seconds = attempt.call.policy.timeout
         fault("call.before_send")
-        call = sender().start(attempt.endpoint, attempt.request, deadline_seconds=seconds, bearer=bearer)
+        call = sender().start(attempt.endpoint, attempt.request, deadline_seconds=seconds, bearer=token)
         call.on_done(context.stir)
         try:
             context.wait_until(call.done)

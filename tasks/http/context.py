@@ -1,4 +1,4 @@
-"""What the templates of a call may name: plain text, numbers, objects and lists, and nothing that leads anywhere (D-25).
+"""What the templates of a call may name: plain text, numbers, objects, lists, and nothing that leads anywhere (D-25).
 
 Read when the call is made, so that a rack's name and components are today's.
 """

@@ -58,7 +58,7 @@ class Places:
 
 
 class CallSeat(Seat):
-    """A run's place at the database, one of a few for all calls of the process, given up while its target takes long."""
+    """A run's place at the database, one of a few for all calls of a process; given up while its target takes long."""
 
     def __init__(self, seats: threading.Semaphore) -> None:
         self._seats = seats
