@@ -40,6 +40,8 @@ def conclude(results: Results) -> tuple[RunState, str]:
     failed = [r for r in results.values() if r["state"] not in DONE]
     if failed:
         first = failed[0]
+        if first.get("call"):
+            return RunState.FAILED, clip(str(first["message"]))
         rest = f" ({len(failed)} of {len(results)} components failed)" if len(failed) > 1 else ""
         return RunState.FAILED, clip(f"{first['name']}: {first['message']}{rest}")
     changed = sum(r["state"] == "changed" for r in results.values())
