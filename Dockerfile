@@ -12,7 +12,7 @@ ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 WORKDIR /app
 
 COPY requirements.txt .
-RUN pip install --no-cache-dir --require-hashes -r requirements.txt
+RUN pip install --no-cache-dir --no-deps --require-hashes -r requirements.txt
 
 RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin flowsched \
     && mkdir /data && chown flowsched /data
