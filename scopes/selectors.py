@@ -92,6 +92,8 @@ def types_that_may_meet(one: str) -> frozenset[str]:
 def _may_meet(one: str, other: str | None) -> bool:
     """Whether a row of the conflict table names both types, whatever the components."""
     pairs = ((one, other), (other, one))
-    return other is not None and any(
-        rule.one.type in (None, a) and rule.other.type in (None, b) for rule in RULES for a, b in pairs
+    return (
+        other is not None
+        and OperationType.HTTP not in (one, other)
+        and any(rule.one.type in (None, a) and rule.other.type in (None, b) for rule in RULES for a, b in pairs)
     )

@@ -18,6 +18,7 @@ from tasks.operations import OperationType
 
 POWER = OperationType.POWER.value
 FIRMWARE = OperationType.FIRMWARE.value
+HTTP = OperationType.HTTP.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,9 @@ RULES: tuple[Rule, ...] = (
 
 
 def conflict(a: Footprint, b: Footprint) -> str | None:
-    """Why `a` and `b` may not be on the rack together, or None if they may (F-251…F-260)."""
+    """Why `a` and `b` may not be on the rack together, or None if they may (F-251…F-260). A call is on no rack."""
+    if HTTP in (a.type, b.type):
+        return None
     for rule in RULES:
         meet = (rule.one.matches(a) and rule.other.matches(b)) or (rule.one.matches(b) and rule.other.matches(a))
         if meet and (not rule.sharing or a.shares_with(b)):

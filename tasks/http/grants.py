@@ -83,6 +83,15 @@ def secrets_of(endpoint: Endpoint) -> tuple[str, ...]:
     return ()
 
 
+def credentials_problem(endpoint: Endpoint) -> str:
+    """Why client id and secret cannot be read; empty where they can."""
+    try:
+        _credentials(endpoint)
+    except Unreadable as error:
+        return f"{endpoint.name}: {error}"
+    return ""
+
+
 def client_id_of(endpoint: Endpoint) -> str:
     """The service account's name; empty where it cannot be read."""
     with contextlib.suppress(Unreadable):

@@ -216,3 +216,8 @@ _tokens = Tokens()
 bearer = _tokens.bearer
 discard = _tokens.discard
 known_secrets = _tokens.known_secrets
+
+
+def problem_of(endpoint: Endpoint, identity: Identity) -> str:
+    """Why no token could be asked for, as far as that can be told without asking; empty where it could."""
+    return _impossible(endpoint, identity) or grants.credentials_problem(endpoint)
