@@ -17,7 +17,7 @@ from knox.crypto import hash_token
 from knox.settings import CONSTANTS
 
 from access.models import Token
-from access.permissions import PERMISSIONS
+from access.permissions import permissions_for
 from audit.services import verb
 from flowsched.actor import Actor, Door
 from flowsched.errors import PermissionDenied, Unauthenticated
@@ -69,7 +69,7 @@ class Caller:
 
     def may(self, name: str) -> bool:
         """Whether the caller may do the verb `name`."""
-        return self.permissions is None or PERMISSIONS.get(name, "") in self.permissions
+        return self.permissions is None or any(one in self.permissions for one in permissions_for(name))
 
     def actor(self, door: Door, request_id: str = "") -> Actor:
         """Who the services are told it is."""
@@ -111,7 +111,7 @@ def require(
     """
     for name in [names] if isinstance(names, str) else names:
         if not caller.may(name):
-            permission = PERMISSIONS.get(name, name)
+            permission = (permissions_for(name) or (name,))[-1]
             actor = caller.actor(door, request_id)
             kind = name.partition(".")[0]
             with verb(name, by=actor, kind="schedule" if kind == "scope" else kind, now=caller.now) as done:

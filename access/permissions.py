@@ -39,6 +39,19 @@ PERMISSIONS: Final[Mapping[str, str]] = {
     "nvl_domain.detach": "inventory.change_nvldomain",
 }
 
+# The verb of letting a schedule call an endpoint is this and the endpoint's name. One permission opens all of them, and
+# each has one of its own, made by `migrate` for the endpoints that are configured then (I-88).
+ENDPOINT_USE: Final = "endpoint.use:"
+USE_ANY_ENDPOINT: Final = "tasks.use_endpoint"
+
+
+def permissions_for(verb: str) -> tuple[str, ...]:
+    """The permissions of which one is enough for the verb; none for a verb that is closed."""
+    if verb.startswith(ENDPOINT_USE):
+        return (USE_ANY_ENDPOINT, f"{USE_ANY_ENDPOINT}_{verb.removeprefix(ENDPOINT_USE)}")
+    return (PERMISSIONS[verb],) if verb in PERMISSIONS else ()
+
+
 _READ: Final = tuple(dict.fromkeys(permission for permission in PERMISSIONS.values() if ".view_" in permission))
 _OPERATE: Final = (
     *_READ,

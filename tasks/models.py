@@ -46,7 +46,11 @@ class Task(models.Model):
 
     class Meta:
         db_table = "task"
-        permissions = [("cancel_task", "Can cancel task"), ("acknowledge_task", "Can acknowledge task")]
+        permissions = [
+            ("cancel_task", "Can cancel task"),
+            ("acknowledge_task", "Can acknowledge task"),
+            ("use_endpoint", "Can use any endpoint for HTTP calls"),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["idempotency_key"], condition=Q(idempotency_key__isnull=False), name="task_idempotency_key"

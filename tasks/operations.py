@@ -15,7 +15,7 @@ from typing import Any
 
 from flowsched.errors import InvalidInput
 from tasks.http.call import call_parse
-from tasks.http.wording import call_words
+from tasks.http.wording import call_words, endpoint_words
 
 MAX_TEXT = 255
 MAX_SUB_TARGETS = 100
@@ -255,6 +255,11 @@ def disruptive(type_: str, code: str) -> bool:
 def budget(type_: str) -> timedelta | None:
     """The total time a run of this type may take (F-195); None means no limit."""
     return BUDGETS.get(type_)
+
+
+def verbs_besides(value: Operation) -> list[str]:
+    """What a caller must be allowed besides, to make a schedule of it: a call acts with its endpoint's rights (I-88)."""
+    return [f"endpoint.use:{endpoint_words(value.information)}"] if value.type == OperationType.HTTP else []
 
 
 def operation_name(type_: str, code: str, information: Mapping[str, Any]) -> str:

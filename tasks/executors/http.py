@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any
 
 from flowsched import clock
-from flowsched.errors import InvalidInput
+from flowsched.errors import InvalidInput, NotFound
 from flowsched.faults import fault
 from tasks.control import Released
 from tasks.executors.base import Capabilities, Interrupted, Step, StepContext, StepResult, StepState
@@ -77,7 +77,7 @@ class HttpExecutor:
         try:
             call = call_parse(task.code, task.information)
             return _harmless(call, endpoint_of(call.target.endpoint))
-        except InvalidInput:
+        except (InvalidInput, NotFound):
             return False
 
     def facts(self, task: Task) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class HttpExecutor:
             call = call_parse(step.parameters["code"], step.parameters["information"])
             endpoint = endpoint_of(call.target.endpoint)
             call_check(call, endpoint)
-        except InvalidInput as error:
+        except (InvalidInput, NotFound) as error:
             return _result(Verdict(RunState.FAILED, "configuration", error.message))
         try:
             request = _keyed(request_render(call, step.parameters["context"]), endpoint, context)

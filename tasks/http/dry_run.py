@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from flowsched.errors import InvalidInput
+from flowsched.errors import InvalidInput, NotFound
 from tasks.http.call import HttpCall, call_parse
 from tasks.http.context import context_of
 from tasks.http.endpoints import Endpoint, call_check, endpoint_of, request_check
@@ -47,6 +47,8 @@ def dry_run(task: Task) -> DryRun:
         call_check(call, endpoint)
         request = request_render(call, context_of(task))
         request_check(request, endpoint)
+    except NotFound as error:
+        return DryRun(would_run=False, reason=error.message, fields={error.field: error.message})
     except InvalidInput as error:
         return DryRun(would_run=False, reason=error.message, fields=error.fields)
     why = problem_of(endpoint, call.identity) if call.identity.kind != "none" else ""

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from flowsched.environment import REPOSITORY
-from flowsched.errors import InvalidInput
+from flowsched.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from tasks.http.call import HttpCall
@@ -151,13 +151,13 @@ def endpoints() -> Mapping[str, Endpoint]:
 
 
 def endpoint_of(name: str, field: str = "target.endpoint") -> Endpoint:
-    """The endpoint called `name`. Raises InvalidInput on `field`, with the names there are."""
+    """The endpoint called `name`. Raises NotFound on `field`, with the names there are."""
     known = endpoints()
     if name not in known:
         names = sorted(known)
         listed = ", ".join(names[:NAMES_SHOWN]) + (f" and {len(names) - NAMES_SHOWN} more" * (len(names) > NAMES_SHOWN))
         there = f"it must be one of: {listed}" if names else "none is configured (FLOWSCHED_ENDPOINTS)"
-        raise InvalidInput(f"there is no endpoint {str(name)[:64]!r}; {there}", field=field, reason="ENDPOINT_UNKNOWN")
+        raise NotFound(f"there is no endpoint {str(name)[:64]!r}; {there}", field=field, reason="ENDPOINT_UNKNOWN")
     return known[name]
 
 
