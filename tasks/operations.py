@@ -258,7 +258,7 @@ def budget(type_: str) -> timedelta | None:
 
 
 def verbs_besides(value: Operation) -> list[str]:
-    """What a caller must be allowed besides, to make a schedule of it: a call acts with its endpoint's rights (I-88)."""
+    """What a caller must be allowed besides, to make a schedule of it: a call has its endpoint's rights (I-88)."""
     return [f"endpoint.use:{endpoint_words(value.information)}"] if value.type == OperationType.HTTP else []
 
 
