@@ -55,7 +55,7 @@ def carried_out(operation, racks=()):
         ("reset-after-apply", "PATCH", "keyed", "failed", "transport", 3),
     ],
 )
-def test_every_ending_and_how_many_requests_arrived(site, mode, method, endpoint, state, error_type, requests):
+def test_every_ending_and_how_many_requests_arrived(site, *, mode, method, endpoint, state, error_type, requests):
     path, word = site.path(mode)
     _, run = carried_out(call(path, method, endpoint=endpoint, retries=2, **FAST))
     arrived = site.arrived(word)

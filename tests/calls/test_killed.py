@@ -50,7 +50,7 @@ def effects(site, word: str) -> int:
         ("POST", "api", "run.before_finish", 1, "unknown"),
     ],
 )
-def test_a_worker_is_killed(product, site, method, endpoint, fault, requests, state):
+def test_a_worker_is_killed(product, site, *, method, endpoint, fault, requests, state):
     path, word = site.path("ok")
     schedule = scheduled(call(path, method, endpoint=endpoint, timeout=5))
     fired(schedule)
