@@ -182,9 +182,12 @@ def _inside(shape: Shape) -> str:
 
 
 def _key(node: nodes.Getitem) -> Any:
-    if type(node.arg) is not nodes.Const or type(node.arg.value) not in (str, int):
+    inner = node.arg.node if type(node.arg) is nodes.Neg else node.arg
+    if type(inner) is not nodes.Const or type(inner.value) not in (str, int):
         raise refuse("an item whose key is not written as plain text or a number")
-    return node.arg.value
+    if inner is node.arg:
+        return inner.value
+    return -inner.value if type(inner.value) is int else None
 
 
 def _access(node: nodes.Getattr | nodes.Getitem) -> None:
