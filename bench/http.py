@@ -1,8 +1,8 @@
 """What HTTP calls cost, and what hung targets cost the others: `bin/bench http`.
 
 One worker as it is deployed carries out calls to a target that answers after 20 ms: alone, and beside hung targets,
-each an endpoint of its own with more calls than it has places. The peer in the same rounds is what a scheduler without a
-record does: httpx in one process, as many requests at a time as the worker has places, nothing written down.
+each an endpoint of its own with more calls than it has places. The peer in the same rounds is what a scheduler without
+a record does: httpx in one process, as many requests at a time as the worker has places, nothing written down.
 """
 
 from __future__ import annotations
