@@ -215,6 +215,7 @@ LOGGING = {
     | {
         "psycopg.pool": {"level": "ERROR"},  # repeats at every attempt what the worker says once
         "clickhouse_connect": {"level": "CRITICAL"},  # likewise
+        "urllib3.connectionpool": {"level": "ERROR"},  # what that is made of; it sets its parent's level itself
         "django.request": {"level": "ERROR"},  # refusals are told to the client, and to the audit trail
         "django.security.DisallowedHost": {"filters": ["line only"]},
     },

@@ -88,7 +88,10 @@ def told(address: Address) -> Iterator[None]:
 
 def _said(error: Exception, address: Address) -> str:
     """The first words of an error, for one line of a log."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    inner = error.__cause__ or error
+    reason = getattr(inner, "reason", None)  # of urllib3's, that all attempts failed
+    said = reason if isinstance(reason, Exception) else inner
+    text = " ".join(str(said).split()) or type(said).__name__
     if address.password:
         text = text.replace(address.password, "[password]")
     return text if len(text) <= 300 else f"{text[:300]}…"  # noqa: PLR2004  a line of a log
