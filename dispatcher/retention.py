@@ -18,9 +18,9 @@ WITH old AS (
       FROM (SELECT * FROM firing ORDER BY id LIMIT %s) first
      WHERE closed_at IS NOT NULL AND fired_at < %s
     WINDOW oldest AS (ORDER BY id))
-DELETE FROM firing WHERE id IN (
+DELETE FROM firing WHERE id = ANY (ARRAY(
     SELECT id FROM firing WHERE id IN (SELECT id FROM old WHERE nth = 1 OR scopes <= %s)
-     ORDER BY id FOR UPDATE SKIP LOCKED)
+     ORDER BY id FOR UPDATE SKIP LOCKED))
 """
 
 

@@ -34,10 +34,11 @@ def history_prune(*, now: datetime, limit: int = BATCH) -> int:
     locked are left for the next time.
     """
     with connection.cursor() as cursor:
+        # An array, for it is made once: of `IN (… LIMIT … SKIP LOCKED)` the database may ask for more, row by row.
         cursor.execute(
-            "DELETE FROM task WHERE id IN (SELECT id FROM task WHERE finished_at < %s"  # noqa: S608  our own text
+            "DELETE FROM task WHERE id = ANY (ARRAY(SELECT id FROM task WHERE finished_at < %s"  # noqa: S608  our own
             f" AND status IN ('completed', 'failed', 'terminated') AND NOT {KEPT}"
-            " ORDER BY finished_at LIMIT %s FOR UPDATE SKIP LOCKED)",
+            " ORDER BY finished_at LIMIT %s FOR UPDATE SKIP LOCKED))",
             [history_ends(now), limit],
         )
         return int(cursor.rowcount)

@@ -12,8 +12,8 @@ from dispatcher import firing
 from dispatcher import recover as recover_module
 from dispatcher import submit as submit_module
 from dispatcher.claim import claim
-from dispatcher.models import Firing, FiringScope
 from dispatcher.loop import Loop
+from dispatcher.models import Firing, FiringScope
 from dispatcher.recover import MAX_TAKEOVERS, recover
 from dispatcher.retention import firings_forget
 from dispatcher.submit import fail_scopes, submit

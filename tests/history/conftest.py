@@ -54,6 +54,11 @@ class StandIn:
 def server(tmp_path_factory):
     standin = StandIn(tmp_path_factory.mktemp("clickhouse"))
     standin.start()
+    address = standin.address()
+    client = connect(address, seconds=60, database=False)
+    table_init(client, address)
+    # The library's first insert loads more of it, for seconds: longer than a test's transaction may be idle.
+    client.insert("scheduler_runs", [["first"]], column_names=["message"])
     yield standin
     standin.kill()
 

@@ -14,6 +14,7 @@ else is let in.
 from __future__ import annotations
 
 import base64
+import email
 import os
 import re
 import sys
@@ -37,6 +38,15 @@ def statement(words: dict[str, str], body: bytes) -> tuple[str, bytes]:
         return words["query"], body
     head, mark, data = body.partition(b"FORMAT Native\n")
     return ((head + mark).decode(), data) if body.lstrip()[:6].upper() == b"INSERT" else (body.decode(), b"")
+
+
+def form(content_type: str, body: bytes) -> dict[str, str]:
+    """The fields of a form."""
+    message = email.message_from_bytes(f"Content-Type: {content_type}\r\n\r\n".encode() + body)
+    parts = message.get_payload()
+    return {
+        part.get_param("name", header="Content-Disposition"): part.get_payload(decode=True).decode() for part in parts
+    }
 
 
 class Engine:
@@ -87,6 +97,8 @@ class Handler(BaseHTTPRequestHandler):
             self._send(403, b"Code: 516. DB::Exception: Authentication failed (AUTHENTICATION_FAILED)", code="516")
             return
         words = dict(parse_qsl(url.query, keep_blank_values=True))
+        if self.headers.get_content_type() == "multipart/form-data":  # how long parameters travel
+            words |= form(self.headers["Content-Type"], body)
         given = {name.removeprefix("param_"): text for name, text in words.items() if name.startswith("param_")}
         try:
             sql, data = statement(words, body)

@@ -156,7 +156,7 @@ def test_an_old_version_that_comes_late_does_not_win(clickhouse, settings):
     Run.objects.filter(id=run.id).update(state="succeeded")
     RunExport.objects.create(**late)
     Exporter().run_once()
-    assert written(clickhouse) == 3
+    assert written(clickhouse) == 2  # of two rows of a run in one batch it stores the later one
     assert final(clickhouse) == [(run.id, "failed")]
     [record] = records_by_ids(settings.FLOWSCHED_CLICKHOUSE_URL, [run.id]).values()
     assert record.state == "failed"

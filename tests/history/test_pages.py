@@ -73,7 +73,9 @@ def test_every_page_is_a_part_of_the_whole_list(past, schedule, state):
     for limit in (1, 7, 50, 500):
         for offset in {0, 1, 5, *range(20, 60, 3), max(0, len(wanted) - 3), len(wanted), len(wanted) + 9}:
             page = runs_page(schedule_id=schedule, state=state, offset=offset, limit=limit)
-            assert page.runs == wanted[offset : offset + limit], (offset, limit)
+            part = wanted[offset : offset + limit]
+            assert page.note == ""
+            assert page.runs == part
             assert page.total == len(wanted)
             assert page.older is (OlderState.NONE if state == "unknown" else OlderState.INCLUDED)
             assert page.note == ""
@@ -159,7 +161,7 @@ def test_a_page_takes_a_fixed_number_of_statements(past):
         return len(queries)
 
     assert count(10, 0) == count(20, 0) <= 4
-    assert count(10, 25) == count(100, 25) <= 6
+    assert count(20, 25) == count(100, 25) <= 7
 
 
 def test_merging_is_as_if_both_lists_were_one():
