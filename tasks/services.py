@@ -21,6 +21,7 @@ from flowsched.errors import InvalidInput, NotFound, PreconditionFailed
 from tasks.hold import hold_current
 from tasks.lanes import Settled, lanes_lock, lanes_promote, lanes_settle, lock_timeout, task_move
 from tasks.models import Run, Task
+from tasks.runs import run_end
 from tasks.states import FINISHED, OPEN_RUN, RunState, TaskStatus
 from tasks.submission import refusals_of, submission_refusal, task_submit
 
@@ -181,9 +182,8 @@ def _close(task: Task, run: Run | None, status: TaskStatus, state: RunState, mes
     if not task_move(task.id, status, now=now, message=message):
         raise PreconditionFailed(f"task {task.id} changed meanwhile; look at it again", reason="TASK_CHANGED")
     if run is not None:
-        run.state, run.finished_at, run.message = state, now, message
-        run.lease_token, run.lease_until = None, None
-        run.save(update_fields=["state", "finished_at", "message", "lease_token", "lease_until"])
+        run.state = state
+        run_end(run_id=run.id, state=state, message=message, now=now)
     lanes_promote([task.lane], now=now)
 
 

@@ -29,6 +29,7 @@ RACES = "tests/faults/test_races.py"
 ADMISSION = "tests/tasks/admission/test_races.py"
 RESCUE = "tests/tasks_runs/test_rescue.py"
 HOSTILE = "tests/http/test_hostile.py"
+OUTBOX = "tests/history/test_outbox.py"
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,17 @@ class Mutant:
 
 
 MUTANTS = (
+    Mutant(
+        "the key that keeps runs in the outbox",
+        (f"{OUTBOX}::test_the_database_itself_refuses_to_lose_what_waits",),
+        sql="ALTER TABLE run_export DROP CONSTRAINT run_export_run",
+    ),
+    Mutant(
+        "the outbox's say in what retention deletes",
+        (f"{OUTBOX}::test_retention_leaves_what_waits_to_be_exported",),
+        "tasks/retention.py",
+        ((" AND NOT {KEPT}", ""),),
+    ),
     Mutant(
         "the index firing_tick_once",
         (f"{CLAIM}::test_the_database_itself_allows_a_tick_one_firing",),
