@@ -48,7 +48,7 @@ def text_of(value: Any) -> str:
         return bounded(value)
     if type(value) is int or (type(value) is float and math.isfinite(value)):
         return str(value)
-    hint = "use the filter default" if value is None else "use the filter tojson, or if"
+    hint = "use default(…, true)" if value is None else "use the filter tojson, or if"
     raise RenderError(f"the template puts out {_kind(value)}, not text or a number: {hint}")
 
 

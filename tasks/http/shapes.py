@@ -18,10 +18,11 @@ _WORD: Final = (
     r"|signature|assertion|jwt|otp(?![a-z])|(?<![a-z])pin(?![a-z])|(?<![a-z])pass(?![a-z])|(?<![a-z])sig(?![a-z])"
 )
 _SEPARATOR: Final = r"=>|:=|[:=]|%3[aAdD]"
+_ENTRY: Final = r"\s{0,16}\\{0,15}[\"'][^\"'\\]{0,64}\\{0,15}[\"']\s{0,16}:"  # the next entry of an object
 # With a quote before it a comma separates too: pairs of headers, as clients print them.
 _KEYED: Final = re.compile(
-    rf"(?:{_WORD})[\w.-]{{0,64}}(?:\[\w{{0,64}}\]){{0,4}}(?P<closing>\\{{0,15}}[\"'])?\s{{0,16}}"
-    rf"(?P<separator>(?(closing),|(?!))|{_SEPARATOR})\s{{0,16}}(?:b(?=[\"']))?",
+    rf"(?:{_WORD})[\w.%\[\]-]{{0,64}}?(?P<closing>\\{{0,15}}[\"'])?\s{{0,16}}"
+    rf"(?P<separator>(?(closing),(?!{_ENTRY})|(?!))|{_SEPARATOR})\s{{0,16}}(?:b(?=[\"']))?",
     re.IGNORECASE,
 )
 # {"name": "password", "value": …}, as lists of environment variables and recorded traffic have it.

@@ -37,6 +37,10 @@ _OPERATOR_WORDS: Final = {
     "{": "an object",
     ":": "a slice",
 }
+_OPENING: Final = frozenset("([")
+_CLOSING: Final = frozenset(")]")
+_DEEPER: Final = frozenset({"not", "-", "else", "|"})
+_WORD_TOKENS: Final = frozenset({"name", "string", "integer", "float"})
 _PLAIN: Final = frozenset({nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.Compare, nodes.Operand})
 _LOGIC: Final = frozenset({nodes.And, nodes.Or, nodes.Not})
 _WORDS: Final[dict[type[nodes.Node], str]] = {
@@ -58,7 +62,7 @@ _WORDS: Final[dict[type[nodes.Node], str]] = {
     nodes.Tuple: "a list",
     nodes.Slice: "a slice",
     nodes.Keyword: "an argument by name",
-    nodes.ScopedEvalContextModifier: "autoescape",
+    nodes.Scope: "autoescape",
 }
 
 
@@ -98,18 +102,31 @@ def _printable(text: str | None) -> str:
 
 
 def _tokens_check(environment: Environment, source: str) -> None:
-    """Operators by the list before anything is parsed: what nests without end is never built."""
-    depth = 0
+    """Operators by the list, and how much there is, before anything is parsed: what nests without end is never built.
+
+    A word is at least a node of the tree, and each of `_DEEPER` in a tag may be one level of it.
+    """
+    words = brackets = blocks = level = 0
+    before = ""
     for _, kind, value in environment.lexer.tokeniter(source, None):
+        if kind == "whitespace":
+            continue
         if kind == "string" and "\\" in value:
             raise refuse("a backslash in a string: write the character itself")
-        if kind != "operator":
-            continue
-        if value not in _OPERATORS:
+        if kind == "operator" and value not in _OPERATORS:
             raise refuse(_OPERATOR_WORDS.get(value, f"the operator {value}"))
-        depth += (value in "([") - (value in ")]")
-        if depth > MAX_DEPTH:
+        if kind.endswith("_begin"):
+            level = 0
+        if before == "block_begin":
+            blocks += (value == "if") - (value == "endif")
+        words += kind in _WORD_TOKENS
+        brackets += (value in _OPENING) - (value in _CLOSING) if kind == "operator" else 0
+        level += value in _DEEPER and kind in ("operator", "name")
+        if words > MAX_NODES:
+            raise RenderError(f"the template has more than {MAX_NODES} parts")
+        if max(brackets, blocks, level) > MAX_DEPTH:
             raise RenderError(f"the template is nested deeper than {MAX_DEPTH}")
+        before = kind
 
 
 def _tree_check(tree: nodes.Template) -> None:
@@ -165,9 +182,12 @@ def _inside(shape: Shape) -> str:
 
 
 def _key(node: nodes.Getitem) -> Any:
-    if type(node.arg) is not nodes.Const or type(node.arg.value) not in (str, int):
+    inner = node.arg.node if type(node.arg) is nodes.Neg else node.arg
+    if type(inner) is not nodes.Const or type(inner.value) not in (str, int):
         raise refuse("an item whose key is not written as plain text or a number")
-    return node.arg.value
+    if inner is node.arg:
+        return inner.value
+    return -inner.value if type(inner.value) is int else None
 
 
 def _access(node: nodes.Getattr | nodes.Getitem) -> None:

@@ -128,7 +128,7 @@ def _generate(template: Template, context: Mapping[str, Any]) -> str:
     pieces: list[str] = []
     size = 0
     for piece in template.root_render_func(template.new_context(dict(context))):
-        size += len(piece.encode())
+        size += len(piece.encode(errors="surrogatepass"))  # values.py names them
         if size > MAX_OUTPUT:
             raise RenderError(f"the template puts out more than {MAX_OUTPUT // 1024} KiB")
         pieces.append(piece)
