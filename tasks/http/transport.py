@@ -23,7 +23,7 @@ from tasks.http.body import charset_of
 from tasks.http.endpoints import Endpoint
 from tasks.http.failures import Broken, Cancelled, NotAnswered, Refused, Timeout, refused, told
 from tasks.http.network import Lookups, NotAllowed, Resolve, resolve_by_system
-from tasks.http.way import Wanted, Way
+from tasks.http.way import Reached, Wanted, Way
 
 if TYPE_CHECKING:
     from tasks.http.request import Request
@@ -222,14 +222,21 @@ class Sender:
         wanted = Wanted(endpoint.urls()[key], "POST", "", (), list(headers.items()), body, read)
         return self._begin(endpoint, key, wanted, deadline_seconds, "")
 
-    def run(self, work: Callable[[Lookups], Awaitable[Any]], seconds: float) -> Any:
-        """Run `work` on the loop, for at most so long; for checks, not for requests. Raises TimeoutError."""
+    def probe(self, endpoint: Endpoint, key: str, *, deadline_seconds: float) -> Reached:
+        """Connect to the endpoint's URL `key` and ask for nothing. Raises Timeout, Broken, Refused."""
 
-        async def bounded() -> Any:
-            async with asyncio.timeout(seconds):
-                return await work(self._lookups)
+        async def within() -> Reached:
+            async with asyncio.timeout(deadline_seconds):
+                return await self._way(endpoint, key).probe()
 
-        return asyncio.run_coroutine_threadsafe(bounded(), self._running()).result()
+        try:
+            return asyncio.run_coroutine_threadsafe(within(), self._running()).result()
+        except TimeoutError:
+            raise Timeout(sent=False) from None
+        except NotAllowed as error:
+            raise Refused(str(error)) from None
+        except Exception as error:  # noqa: BLE001  as of a call
+            raise Broken(told(error), sent=False) from None
 
     def close(self) -> None:
         """Interrupt everything and end the thread. It starts again when it is needed again."""

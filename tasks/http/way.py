@@ -37,10 +37,22 @@ class Wanted:
         """The URL as httpx understands it. Raises NotAllowed if it understands another path (`/../x`, `/a b`)."""
         path = self.url.path + self.path or "/"
         query = str(httpx.QueryParams(list(self.query))).encode() if self.query else None
-        url = httpx.URL(scheme=self.url.scheme, host=self.url.host, port=self.url.port, path=path, query=query)
+        try:
+            url = httpx.URL(scheme=self.url.scheme, host=self.url.host, port=self.url.port, path=path, query=query)
+        except httpx.InvalidURL:
+            raise NotAllowed("the path or the query is not valid in a URL") from None
         if url.raw_path.partition(b"?")[0] != path.encode():
             raise NotAllowed("the path that would be asked for is not the one given")
         return url
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What a connection found: whom it reached, and with TLS the version and when the certificate ends."""
+
+    address: str
+    tls: str = ""
+    certificate_until: str = ""
 
 
 class Way(httpx.AsyncBaseTransport):
@@ -83,6 +95,21 @@ class Way(httpx.AsyncBaseTransport):
             finally:
                 await answer.aclose()
         return answer.headers, body.taken()
+
+    async def probe(self) -> Reached:
+        """Connect, with TLS where it is, and ask for nothing."""
+        backend = self.backend()
+        try:
+            stream = await backend.connect_tcp(self._url.host, self._url.port)
+            address = str(stream.get_extra_info("server_addr")[0])
+            context = self.tls()
+            if context is None:
+                return Reached(address)
+            stream = await stream.start_tls(context, server_hostname=self._url.host)
+            tls = stream.get_extra_info("ssl_object")
+            return Reached(address, tls.version(), tls.getpeercert()["notAfter"])
+        finally:
+            await backend.aclose()
 
     def tls(self) -> ssl.SSLContext | None:
         """What certificates are checked by: the endpoint's CA bundle alone, or else the CAs that httpx brings."""
