@@ -33,6 +33,7 @@ from schedules.services import (
     schedule_update,
 )
 from schedules.specs import runs_of_spec, spec_parse
+from tasks.operations import verbs_besides
 
 TAG: Final = ["schedules"]
 MOST_RUNS: Final = 100
@@ -105,6 +106,7 @@ class SchedulesView(RestView):
         """Create one, enabled, with the racks it covers."""
         only(request, ())
         given = read(ScheduleIn, request)
+        self.require(verbs_besides(given["operation"]))
 
         def create(request_id: UUID | None) -> Response:
             row = schedule_create(**given, by=self.by, now=self.caller.now, request_id=request_id)

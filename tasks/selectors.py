@@ -140,6 +140,36 @@ def runs_of(task_id: UUID) -> list[Run]:
     return list(Run.objects.filter(task_id=task_id).order_by("started_at", "id"))
 
 
+def runs_list(
+    *,
+    states: Collection[str] = (),
+    schedule_id: UUID | None = None,
+    task_id: UUID | None = None,
+    limit: int = 50,
+    offset: int = 0,
+) -> tuple[list[Run], int]:
+    """A page of runs with their tasks, newest first, and how many there are in all (I-68, I-101).
+
+    Also those of a schedule that was deleted.
+    """
+    query = Run.objects.order_by("-started_at", "-id").select_related("task")
+    if states:
+        query = query.filter(state__in=states)
+    if schedule_id is not None:
+        query = query.filter(task__schedule_id=schedule_id)
+    if task_id is not None:
+        query = query.filter(task_id=task_id)
+    return list(query[offset : offset + limit]), query.count()
+
+
+def run_get(run_id: UUID) -> Run:
+    """The run with its task. Raises NotFound."""
+    run = Run.objects.select_related("task").filter(id=run_id).first()
+    if run is None:
+        raise NotFound(f"no run has the id {run_id}: it never was, or its history is over", reason="RUN")
+    return run
+
+
 def _as_uuid(value: UUID | str) -> UUID | None:
     if isinstance(value, UUID):
         return value
