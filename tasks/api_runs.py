@@ -34,6 +34,10 @@ class RunFilters(FilterSet):  # type: ignore[misc]  # django-filter has no types
     schedule_id = Read(parse_uuid, schema=ID_SCHEMA, help_text="Also of a schedule that was deleted.")
     task_id = Read(parse_uuid, schema=ID_SCHEMA, help_text="Those of one task.")
 
+    class Meta:
+        model = Run
+        fields: ClassVar[list[str]] = []  # none but those above
+
 
 class RunsView(RestView):
     """All runs."""
@@ -51,10 +55,11 @@ class RunsView(RestView):
     def get(self, request: Request) -> Response:
         """A page of runs, newest first; those under way are among them."""
         given = asked(request, RunFilters)
-        states = given.pop("state") or ()
-        rows, total = runs_list(states=states, **given)
-        shown = [_shown(row) for row in rows]
-        return Response({"runs": shown, "total": total, "offset": given["offset"], "limit": given["limit"]})
+        about = {name: given[name] for name in ("offset", "limit")}
+        rows, total = runs_list(
+            states=given["state"] or (), schedule=given["schedule_id"], task_id=given["task_id"], **about
+        )
+        return Response({"runs": [_shown(row) for row in rows], "total": total, **about})
 
 
 class RunView(RestView):

@@ -88,7 +88,7 @@ def listed(
 def asked(request: Request, filters: type[FilterSet]) -> dict[str, Any]:
     """What the query parameters ask for, with `offset` and `limit`; for rows that are not all one table's.
 
-    Raises InvalidInput as `listed` does.
+    `filters` has a Meta with a model. Raises InvalidInput as `listed` does.
     """
     form = _checked(request, filters, None)
     offset, limit = bounds(form.data)

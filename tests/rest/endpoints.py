@@ -50,7 +50,7 @@ def door():
 
 @pytest.fixture
 def endpoints(door, settings, monkeypatch) -> Door:
-    """`inventory`, called as somebody; `open`, as nobody; `hooks`, a gateway; all of them lead to `door`."""
+    """`inventory`, called as somebody; `open`, as nobody and below /v1; `hooks`, a gateway: all lead to `door`."""
     monkeypatch.setenv("CLIENT_SECRET_OF_TESTS", SECRET)
     credentials = {
         "token_url": f"{door.url}/token",
@@ -59,11 +59,11 @@ def endpoints(door, settings, monkeypatch) -> Door:
         "client_secret": {"env": "CLIENT_SECRET_OF_TESTS"},
     }
     methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-    api = {"kind": "api", "base_url": f"{door.url}/base", "methods": methods, "path_prefixes": ["/v1"]}
+    api = {"kind": "api", "base_url": f"{door.url}/base", "methods": methods}
     settings.FLOWSCHED_ENDPOINTS = json.dumps(
         {
             "inventory": {**api, **credentials, "honours_idempotency_key": True},
-            "open": api,
+            "open": {**api, "path_prefixes": ["/v1"]},
             "hooks": {"kind": "gateway", "base_url": door.url},
         }
     )
@@ -91,3 +91,8 @@ def call_body(operation: dict[str, Any] | None = None, **fields: Any) -> dict[st
     """A body that creates an hourly schedule of a call, without racks unless `fields` say so."""
     spec = {"type": "interval", "spec": "1h"}
     return {"name": "call", "spec": spec, "operation": operation or api_call(), **fields}
+
+
+def in_body(code: str, information: dict[str, Any]) -> dict[str, Any]:
+    """A stored operation as bodies have it."""
+    return {**information, "type": "http_call", "target": {"kind": code, **information["target"]}}

@@ -183,7 +183,9 @@ BAD = {
         {**gateway_call(endpoint="inventory"), "identity": None},
         ["operation.identity.kind", "operation.target.endpoint"],
     ),
-    "the endpoint's paths": (api_call("/v2/racks"), ["operation.target.path"]),
+    "the endpoint's paths": (
+        api_call("/v2/racks", endpoint="open", identity={"kind": "none"}), ["operation.target.path"],
+    ),
     "the endpoint's identities": (api_call(endpoint="open"), ["operation.identity.kind"]),
     "type": ({"type": "http"}, ["operation.type", "target_spec"]),
 }  # fmt: skip
