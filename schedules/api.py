@@ -68,7 +68,8 @@ _EXAMPLE: Final = {
 # The operations on one schedule, which who has created one may go on to.
 _OF_A_SCHEDULE: Final = (
     *("schedules_retrieve", "schedules_update", "schedules_pause", "schedules_resume", "schedules_trigger"),
-    *("schedules_preview", "schedules_firings", "scopes_list", "scopes_add", "scopes_reconcile", "schedules_delete"),
+    *("schedules_dry_run", "schedules_preview", "schedules_firings", "scopes_list", "scopes_add", "scopes_reconcile"),
+    "schedules_delete",
 )
 
 
