@@ -53,7 +53,7 @@ class RunsView(RestView):
 
     @extend_schema(summary="List runs", parameters=parameters(RunFilters), responses=RunListOut, tags=TAG)
     def get(self, request: Request) -> Response:
-        """A page of runs, newest first; those under way are among them."""
+        """A page of runs, newest first; those under way are among them. They are counted up to 100,000."""
         given = asked(request, RunFilters)
         about = {name: given[name] for name in ("offset", "limit")}
         rows, total = runs_list(

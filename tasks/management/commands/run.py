@@ -85,7 +85,7 @@ class Command(FlowCommand):
         if as_json:
             self.print_json(told)
             return
-        facts = [
+        facts: list[list[Any]] = [
             ["id", run.id], ["state", run.state], ["message", run.message], ["task", run.task_id],
             ["operation", _operation(run)], ["schedule", run.task.schedule_name], ["rack", run.task.rack_name],
             ["executor", run.executor], ["attempt", run.attempt], ["cancel requested", run.cancel_requested_at],
