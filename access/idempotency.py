@@ -87,8 +87,8 @@ def keys_forget(*, now: datetime, limit: int = BATCH) -> int:
     """Chore: forget up to `limit` keys older than 24 h, oldest first; how many. One being used just now is left."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "DELETE FROM idempotency_key WHERE id IN (SELECT id FROM idempotency_key WHERE created_at < %s"
-            " ORDER BY created_at LIMIT %s FOR UPDATE SKIP LOCKED)",
+            "DELETE FROM idempotency_key WHERE id = ANY(ARRAY(SELECT id FROM idempotency_key WHERE created_at < %s"
+            " ORDER BY created_at LIMIT %s FOR UPDATE SKIP LOCKED))",
             [now - KEPT, limit],
         )
         return int(cursor.rowcount)

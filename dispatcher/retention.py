@@ -17,10 +17,10 @@ def firings_forget(*, now: datetime, limit: int = BATCH) -> int:
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            DELETE FROM firing WHERE id IN (
+            DELETE FROM firing WHERE id = ANY(ARRAY(
                 SELECT id FROM firing
                  WHERE id IN (SELECT id FROM firing ORDER BY id LIMIT %s) AND closed_at IS NOT NULL AND fired_at < %s
-                 ORDER BY id FOR UPDATE SKIP LOCKED)
+                 ORDER BY id FOR UPDATE SKIP LOCKED))
             """,
             [limit, history_ends(now)],
         )

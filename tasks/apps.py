@@ -19,7 +19,7 @@ class TasksConfig(AppConfig):
 
 
 def _make_permissions(**_kwargs: object) -> None:
-    """A permission for each endpoint that is configured now; those of endpoints that are gone stay with who has them."""
+    """A permission for each endpoint that is configured now; those of endpoints that are gone stay."""
     from django.contrib.auth.models import Permission  # noqa: PLC0415  models exist only now
     from django.contrib.contenttypes.models import ContentType  # noqa: PLC0415
 

@@ -19,15 +19,16 @@ def history_ends(now: datetime) -> datetime:
 def history_prune(*, now: datetime, limit: int = BATCH) -> int:
     """Delete up to `limit` tasks that finished longer ago than FLOWSCHED_HISTORY_DAYS; their runs go with them.
 
-    The database cascades. Tasks whose row is locked are left for the next time. A finished task whose run still awaits
-    a decision cannot be, but would be kept.
+    The database cascades. The ids are gathered once, as an array: IN may ask for them row by row, each time passing
+    over what it has locked, and so forget more than `limit`. Tasks whose row is locked are left for the next time. A
+    finished task whose run still awaits a decision cannot be, but would be kept.
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            "DELETE FROM task WHERE id IN (SELECT id FROM task WHERE finished_at < %s"
+            "DELETE FROM task WHERE id = ANY(ARRAY(SELECT id FROM task WHERE finished_at < %s"
             " AND status IN ('completed', 'failed', 'terminated')"
             " AND NOT EXISTS (SELECT 1 FROM run WHERE run.task_id = task.id AND run.state IN ('running', 'unknown'))"
-            " ORDER BY finished_at LIMIT %s FOR UPDATE SKIP LOCKED)",
+            " ORDER BY finished_at LIMIT %s FOR UPDATE SKIP LOCKED))",
             [history_ends(now), limit],
         )
         return int(cursor.rowcount)

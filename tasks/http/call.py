@@ -6,7 +6,6 @@ endpoint exists and allows it is the endpoints' question. Rules: I-3, I-6, I-7, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
@@ -285,7 +284,7 @@ def _policy(reader: Reader, given: Any) -> Policy:
 
 def _timeout(reader: Reader, given: Any) -> float:
     number = isinstance(given, (int, float)) and not isinstance(given, bool)
-    if not number or not math.isfinite(given) or not 0 < given <= MAX_TIMEOUT:
+    if not number or not 0 < given <= MAX_TIMEOUT:
         reader.add("policy.timeout", f"must be seconds, more than 0 and at most {MAX_TIMEOUT}")
         return MAX_TIMEOUT
     return int(given) if given == int(given) else float(given)

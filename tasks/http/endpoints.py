@@ -12,17 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from flowsched.environment import REPOSITORY
 from flowsched.errors import InvalidInput, NotFound
-
-if TYPE_CHECKING:
-    from tasks.http.call import HttpCall
-    from tasks.http.request import Request
+from tasks.http.call import Gateway, HttpCall
+from tasks.http.request import Request
 
 SECRET_BYTES = 64 * 1024  # of a file with a secret
 GATEWAY_PATH = "/notifications/"
@@ -164,11 +161,11 @@ def endpoint_of(name: str, field: str = "target.endpoint") -> Endpoint:
 def call_check(call: HttpCall, endpoint: Endpoint) -> None:
     """Whether `endpoint` takes such calls, written and not rendered. Raises InvalidInput with every field at fault."""
     target, name = call.target, endpoint.name
-    kind = "gateway" if hasattr(target, "webhook_id") else "api"
+    kind = "gateway" if isinstance(target, Gateway) else "api"
     faults: dict[str, str] = {}
     if kind != endpoint.kind:
         faults["target.endpoint"] = f"{name} is of kind {endpoint.kind}, this operation needs one of kind {kind}"
-    elif not hasattr(target, "webhook_id"):
+    elif not isinstance(target, Gateway):
         faults |= _asked(endpoint, target.method, _literal(target.path))
     faults |= _identity(endpoint, call.identity.kind)
     _raise(faults, f"the endpoint {endpoint.name} does not take this")

@@ -169,6 +169,8 @@ def _read(answer: Mapping[str, Any], endpoint: Endpoint, key: str) -> Grant:
     if str(answer.get("token_type", "Bearer")).lower() != "bearer":
         raise _failed(endpoint, key, "answered with a token that is no bearer token")
     lifetime = answer.get("expires_in", LIFETIME)
+    if isinstance(lifetime, str) and lifetime.isascii() and lifetime.isdecimal():
+        lifetime = float(lifetime)  # the standard says a number, and many write it as text
     if isinstance(lifetime, bool) or not isinstance(lifetime, int | float) or not lifetime > 0:
         raise _failed(endpoint, key, "answered with an expires_in that is no number of seconds")
     return Grant(value, min(float(lifetime), LONGEST))

@@ -18,16 +18,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from tasks.http import grants
+from tasks.http.call import Identity
 from tasks.http.endpoints import Endpoint
 from tasks.http.failures import Cancelled
 from tasks.http.grants import Failed, Grant
 from tasks.http.transport import Cancel, Sender, sender
-
-if TYPE_CHECKING:
-    from tasks.http.call import Identity
 
 logger = logging.getLogger(__name__)
 

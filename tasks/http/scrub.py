@@ -21,7 +21,7 @@ from tasks.http.shapes import MARK, shapes_scrub
 EXCERPT_BYTES: Final = 8192  # read of a body; the transport reads one more to know that there was more
 EXCERPT_CHARS: Final = 8192
 CUT_MARK: Final = "… (cut)"
-MAX_SCRUBBED: Final = 64 * 1024  # characters looked at; the rest of a longer text is dropped
+MAX_SCRUBBED: Final = 16 * 1024  # characters looked at; the rest of a longer text is dropped
 MIN_KNOWN: Final = 4  # a shorter value would take half of every text with it
 _CHARSETS: Final = frozenset(
     {"utf-8", "ascii", "iso8859-1", "iso8859-15", "cp1252", "utf-16", "utf-16-le", "utf-16-be"}
@@ -33,7 +33,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff
 def scrub(text: str, known: Iterable[str] = ()) -> str:
     """`text` without secrets: first the values of `known`, in every form, then all that has a secret's shape.
 
-    Control characters but tab and line ends are dropped. A text of more than 64 KiB is cut there.
+    Control characters but tab and line ends are dropped. A text of more than 16 KiB is cut there.
     """
     return _scrub(text, known, cut=len(text) > MAX_SCRUBBED)
 

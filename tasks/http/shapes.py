@@ -1,7 +1,7 @@
 """What a secret looks like when nobody knows its value: words before it, prefixes, frames.
 
-Every pattern is bounded, so that a hostile text of 64 KiB costs milliseconds, and every one also matches what is cut
-off by the end of the text.
+Every pattern is bounded, so that the worst text of 16 KiB costs a fraction of a second, and every one also matches
+what is cut off by the end of the text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ENTRY: Final = r"\s{0,16}\\{0,15}[\"'][^\"'\\]{0,64}\\{0,15}[\"']\s{0,16}:"  # 
 # With a quote before it a comma separates too: pairs of headers, as clients print them.
 _KEYED: Final = re.compile(
     rf"(?:{_WORD})[\w.%\[\]-]{{0,64}}?(?P<closing>\\{{0,15}}[\"'])?\s{{0,16}}"
-    rf"(?P<separator>(?(closing),(?!{_ENTRY})|(?!))|{_SEPARATOR})\s{{0,16}}(?:b(?=[\"']))?",
+    rf"(?P<separator>(?(closing),(?!{_ENTRY})|(?!))|{_SEPARATOR})\s{{0,16}}(?:b(?=[\"'])|[|>][+-]?\s{{1,16}})?",
     re.IGNORECASE,
 )
 # {"name": "password", "value": …}, as lists of environment variables and recorded traffic have it.
@@ -31,10 +31,9 @@ _NAMED: Final = re.compile(
     rf"\\{{0,15}}(?P<closing>[\"'])\s{{0,16}},\s{{0,16}}\\{{0,15}}[\"']value\\{{0,15}}[\"']\s{{0,16}}(?P<separator>:)\s{{0,16}}",
     re.IGNORECASE,
 )
-_OPTION: Final = re.compile(rf"(--?[\w-]{{0,64}}?(?:{_WORD})[\w-]{{0,64}}[ \t]{{1,16}})(?!-)\S+", re.IGNORECASE)
-_ELEMENT: Final = re.compile(
-    rf"(<[\w:.-]{{0,64}}?(?:{_WORD})[\w:.-]{{0,64}}(?:\s[^<>]{{0,256}})?>)[^<]+", re.IGNORECASE
-)
+_SECRET: Final = re.compile(_WORD, re.IGNORECASE)
+_OPTION: Final = re.compile(r"(?<![\w-])(?P<name>--?[\w-]{1,128})(?P<gap>[ \t]{1,16})(?!-)(?:\"[^\"]*\"?|'[^']*'?|\S+)")
+_ELEMENT: Final = re.compile(r"(?P<name><[\w:.-]{1,128})(?P<gap>(?:\s[^<>]{0,256})?>(?:\s{0,16}<!\[CDATA\[)?)[^<]+")
 _QUOTE: Final = re.compile(r"\\*[\"']")
 _BARE_END: Final = re.compile(r"[\s&\"'<>]")
 _JSON_END: Final = re.compile(r"[\s,}\]]")
@@ -55,27 +54,28 @@ _SHAPES: Final = (
     (
         re.compile(
             r"\b(?:ik_|gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|sk-|[sr]k_(?:live|test)_|AIza|hv[sb]\.|npm_|pypi-|dop_v1_"
-            r"|SG\.)[\w.-]+|\b(?:AKIA|ASIA)[A-Z0-9]+"
+            r"|SG\.)[\w.-]+|\b(?:AKIA|ASIA)(?:[A-Za-z0-9]{4,}|[A-Za-z0-9]*\Z)"
         ),
         MARK,
     ),
-    # A DSN: everything between the scheme and the last @; at the text's end also without the @, after a colon.
+    # A DSN. At the text's end it may be cut inside the password, which may have any character: all of it goes.
     (
         re.compile(
-            r"(\b[a-z][a-z0-9+.-]{0,20}:/{2})(?:[^\s/:@\"'<>]{0,256}:[^\s\"'<>]{0,1024}|[^\s/@\"'<>]{1,1024})@",
+            r"(\b(?!https?:)[a-z][a-z0-9+.-]{0,20}:/{2}[^\s/:@\"'<>]{0,256}:)[^\s\"'<>]{1,512}\Z", re.IGNORECASE
+        ),
+        rf"\1{MARK}",
+    ),
+    (
+        re.compile(r"(\bhttps?://[^\s/:@\"'<>]{0,256}:)(?!\d{1,5}(?:[/?#]|\Z))[^\s\"'<>]{1,512}\Z", re.IGNORECASE),
+        rf"\1{MARK}",
+    ),
+    # Elsewhere everything between the scheme and the last @.
+    (
+        re.compile(
+            r"(\b[a-z][a-z0-9+.-]{0,20}:/{2})(?:[^\s/:@\"'<>]{0,256}:[^\s\"'<>]{0,512}|[^\s/@\"'<>]{1,512})@",
             re.IGNORECASE,
         ),
         rf"\1{MARK}@",
-    ),
-    (
-        re.compile(
-            r"(\b(?!https?:)[a-z][a-z0-9+.-]{0,20}:/{2}[^\s/:@\"'<>]{0,256}:)[^\s\"'<>]{1,1024}\Z", re.IGNORECASE
-        ),
-        rf"\1{MARK}",
-    ),
-    (
-        re.compile(r"(\bhttps?://[^\s/:@\"'<>]{0,256}:)(?!\d{1,5}(?:[/?#]|\Z))[^\s\"'<>]{1,1024}\Z", re.IGNORECASE),
-        rf"\1{MARK}",
     ),
 )
 
@@ -84,10 +84,15 @@ def shapes_scrub(text: str) -> str:
     """`text` with the mark in place of everything that looks like a credential."""
     for pattern in (_NAMED, _KEYED):
         text = _values_scrub(pattern, text)
-    text = _ELEMENT.sub(rf"\1{MARK}", _OPTION.sub(rf"\1{MARK}", text))
+    for pattern in (_OPTION, _ELEMENT):
+        text = pattern.sub(_named_secret, text)
     for pattern, instead in _SHAPES:
         text = pattern.sub(instead, text)
     return text
+
+
+def _named_secret(match: re.Match[str]) -> str:
+    return f"{match['name']}{match['gap']}{MARK}" if _SECRET.search(match["name"]) else match[0]
 
 
 def _values_scrub(pattern: re.Pattern[str], text: str) -> str:

@@ -15,26 +15,22 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 
+from flowsched.errors import InvalidInput
 from tasks.http.body import charset_of
 from tasks.http.endpoints import Endpoint
 from tasks.http.failures import Broken, Cancelled, NotAnswered, Refused, Timeout, refused, told
 from tasks.http.network import Lookups, NotAllowed, Resolve, resolve_by_system
+from tasks.http.request import Request
+from tasks.http.values import check_headers, check_key, check_path, check_query
 from tasks.http.way import Reached, Wanted, Way
-
-if TYPE_CHECKING:
-    from tasks.http.request import Request
 
 EXCERPT_BYTES = 8 * 1024 + 1  # one more than is kept, so that a cut shows
 HEADER_BYTES = 64 * 1024  # of an answer's headers that are handed on
 TOKEN_CONNECTIONS = 2
-OURS = frozenset(  # what a request does not set
-    {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "expect"}
-    | {"authorization", "idempotency-key", "cookie"}
-)
 
 __all__ = ["Broken", "Call", "Cancel", "Cancelled", "NotAnswered", "Refused", "Response", "Sender", "Timeout", "sender"]
 
@@ -126,6 +122,7 @@ class Call:
     def begin(self, work: Callable[[], Awaitable[Response]], until: float) -> None:
         """On the loop: do `work` until the monotonic instant `until`."""
         self._task = asyncio.ensure_future(self._carry(work, until))
+        self._task.add_done_callback(self._never_begun)
         if self._cancelled:
             self._task.cancel()
 
@@ -143,6 +140,11 @@ class Call:
             self._cancelled = True
             if self._task is not None:
                 self._task.cancel()
+
+    def _never_begun(self, _task: asyncio.Task[None]) -> None:
+        """A task that is cancelled before its first step takes none: then there is no result yet."""
+        if not self._future.done():
+            self._future.set_exception(Cancelled(sent=False))
 
     async def _carry(self, work: Callable[[], Awaitable[Response]], until: float) -> None:
         failure: Exception
@@ -192,7 +194,6 @@ class Sender:
         self, endpoint: Endpoint, request: Request, *, deadline_seconds: float, bearer: str | None = None
     ) -> Call:
         """Begin to send `request`; the deadline counts from here. Whatever is wrong with it, `result` says."""
-        given = list(request.headers.items())
         own = [("Idempotency-Key", request.key)] if request.key is not None else []
         if bearer is not None:
             own.append(("Authorization", f"Bearer {bearer}"))
@@ -201,12 +202,11 @@ class Sender:
             method=request.method,
             path=request.path,
             query=list(request.query.items()),
-            headers=given + own,
+            headers=[*request.headers.items(), *own],
             body=request.body,
             read=EXCERPT_BYTES,
         )
-        ours = next((f"the header {name} is not for a request to set" for name, _ in given if name.lower() in OURS), "")
-        return self._begin(endpoint, "base_url", wanted, deadline_seconds, ours)
+        return self._begin(endpoint, "base_url", wanted, deadline_seconds, _problem(request))
 
     def start_form(
         self,
@@ -278,6 +278,19 @@ class Sender:
                 self._thread = threading.Thread(target=_serve, args=(self._loop,), name="http", daemon=True)
                 self._thread.start()
             return self._loop
+
+
+def _problem(request: Request) -> str:
+    """What of a request may not be sent, whoever rendered it; empty if nothing."""
+    try:
+        check_path(request.path)
+        check_query(request.query)
+        check_headers(request.headers)
+        if request.key is not None:
+            check_key(request.key)
+    except InvalidInput as error:
+        return error.message
+    return ""
 
 
 def _bounded(headers: httpx.Headers) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tasks.http.call import Identity
 from tasks.http.endpoints import Endpoint, Reference, Unreadable
 from tasks.http.failures import NotAnswered, Timeout
 from tasks.http.identity import IdentityError, Tokens
@@ -18,15 +19,6 @@ class Finding:
     check: str
     ok: bool
     found: str
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceAccount:
-    """The identity a token is fetched for."""
-
-    kind: str = "service_account"
-    subject: str = ""
-    consent_id: str = ""
 
 
 def endpoint_try(endpoint: Endpoint, sender: Sender, tokens: Tokens, *, seconds: float) -> list[Finding]:
@@ -59,7 +51,7 @@ def _credentials(endpoint: Endpoint) -> Iterator[Finding]:
 
 def _token(endpoint: Endpoint, tokens: Tokens, seconds: float) -> Finding:
     try:
-        tokens.bearer(endpoint, ServiceAccount(), deadline_seconds=seconds)
+        tokens.bearer(endpoint, Identity("service_account"), deadline_seconds=seconds)
     except IdentityError as error:
         return Finding("token", ok=False, found=error.message)
     untried = "; an exchange needs a user's consent and is not tried" if endpoint.exchange_url else ""

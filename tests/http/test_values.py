@@ -34,7 +34,9 @@ def test_paths(path):
     assert httpx.URL(BASE + path).path == path
 
 
-@given(st.text(st.sampled_from(string.printable + "\u2024\uff0e\uff0f\u00e4"), max_size=30).map(lambda text: f"/{text}"))
+@given(
+    st.text(st.sampled_from(string.printable + "\u2024\uff0e\uff0f\u00e4"), max_size=30).map(lambda text: f"/{text}")
+)
 def test_a_path_that_is_accepted_leads_to_the_endpoint_as_it_stands(path):
     """TH-4: the URL that httpx makes of it has our scheme, host and port, and this path, byte for byte."""
     try:
@@ -137,7 +139,9 @@ def test_spellings_of_an_address(text, address):
     assert address_of(text) == ipaddress.ip_address(address)
 
 
-@pytest.mark.parametrize("text", ["example", "1.2.3.4.5", "256.1.1.1", "1.2.3.256", "09", "4294967296", "", "1..2", "0x"])
+@pytest.mark.parametrize(
+    "text", ["example", "1.2.3.4.5", "256.1.1.1", "1.2.3.256", "09", "4294967296", "", "1..2", "0x"]
+)
 def test_no_address(text):
     assert address_of(text) is None
 

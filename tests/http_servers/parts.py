@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from tasks.http.call import Identity
 from tasks.http.endpoint_parsing import endpoints_parse
 from tasks.http.endpoints import Endpoint
+from tasks.http.request import Request
+
+ROBOT = Identity("service_account")
 
 
-@dataclass(frozen=True)
-class Asking:
-    """A rendered request, as tasks/http/request.py has it."""
+def asking(
+    path: str,
+    method: str = "GET",
+    *,
+    query: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+    key: str | None = None,
+) -> Request:
+    """A rendered request."""
+    return Request(method, path, query or {}, headers or {}, body, key)
 
-    path: str = "/"
-    method: str = "GET"
-    query: Mapping[str, str] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = None
-    key: str | None = None
 
-
-@dataclass(frozen=True)
-class Who:
-    """An identity, as tasks/http/call.py has it."""
-
-    kind: str = "service_account"
-    subject: str = ""
-    consent_id: str = ""
+def user(subject: str, consent_id: str = "") -> Identity:
+    """A user, who agreed unless another consent is named."""
+    return Identity("delegated_user", subject, consent_id or f"consent-of-{subject}")
 
 
 def endpoint(base_url: str, name: str = "inventory", **more: object) -> Endpoint:

@@ -90,6 +90,12 @@ class Handler(socketserver.BaseRequestHandler):
         after = dict(part.partition("=")[::2] for part in asked["query"].split("&")).get("retry_after")
         self._answer(int(argument), b"status", f"Retry-After: {unquote(after)}\r\n" if after else "")
 
+    def mode_say(self, asked: dict, argument: str) -> None:
+        """/say/200/7b7d: that body, in hexadecimal."""
+        self._log(asked, int(argument))
+        body = bytes.fromhex(asked["path"].split("/")[3])
+        self._answer(int(argument), body, "Content-Type: application/json\r\n")
+
     def mode_slow(self, asked: dict, argument: str) -> None:
         """/slow/2.5: acted on at once, answered after so many seconds."""
         self._log(asked, 200)
@@ -191,6 +197,9 @@ def read_request(sock: socket.socket) -> dict | None:
         if not more or len(data) > LIMIT:
             return None
         data += more
+        if not data[:1].isalpha():  # TLS, for one, where none is spoken
+            sock.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+            return None
     head, _, body = data.partition(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
     headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
