@@ -45,8 +45,8 @@ _ACKNOWLEDGED = {
 }
 
 
-def task_cancel(*, task_id: UUID, by: Actor, now: datetime) -> Task:
-    """Cancel a task (F-172); the task as it is afterwards.
+def task_cancel(*, task_id: UUID, by: Actor, now: datetime, run_id: UUID | None = None) -> Task:
+    """Cancel a task (F-172), or the task of this run while the run has not ended; the task as it is afterwards.
 
     Waiting, pending, and running without a live run (its outcome unknown, or its lease over) end at once and the next
     in the queue is promoted. With a live run the request is noted and the worker told: it stops before its next side
@@ -63,6 +63,10 @@ def task_cancel(*, task_id: UUID, by: Actor, now: datetime) -> Task:
             raise PreconditionFailed(
                 f"task {task_id} is {task.status} already; only a task that has not ended can be cancelled",
                 reason="TASK_FINISHED",
+            )
+        if run_id is not None and (run is None or run.id != run_id):
+            raise PreconditionFailed(
+                f"run {run_id} has ended and its task {task_id} goes on: cancel the task", reason="RUN_FINISHED"
             )
         if run is not None and _alive(run, now):
             done.changed = _request_cancel(task, run, by, now)
