@@ -29,11 +29,8 @@ RACES = "tests/faults/test_races.py"
 ADMISSION = "tests/tasks/admission/test_races.py"
 RESCUE = "tests/tasks_runs/test_rescue.py"
 HOSTILE = "tests/http/test_hostile.py"
-<<<<<<< HEAD
 OUTBOX = "tests/history/test_outbox.py"
-=======
 SERVERS = "tests/http_servers"
->>>>>>> wires
 
 
 @dataclass(frozen=True)
