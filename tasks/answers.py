@@ -136,6 +136,11 @@ class RunListOut(PageOut):
     """A page of runs."""
 
     runs = RunOut(many=True)
+    older = serializers.ChoiceField(
+        choices=["none", "included", "away"],
+        help_text="Runs that only ClickHouse still holds: there is none to ask, they are included, or it is away.",
+    )
+    note = serializers.CharField(help_text="What is not listed, and why, for people; else empty.")
 
 
 class TaskDetailOut(TaskOut):

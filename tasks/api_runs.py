@@ -18,8 +18,9 @@ from flowsched.rest.paging import only
 from inventory.identifiers import parse_uuid
 from inventory.rest import ID_SCHEMA
 from tasks.answers import RunListOut, RunOut
+from tasks.history.reading import run_read, runs_read
 from tasks.models import Run
-from tasks.selectors import run_get, runs_list
+from tasks.selectors import run_get
 from tasks.services import task_cancel
 from tasks.states import RunState
 
@@ -56,10 +57,9 @@ class RunsView(RestView):
         """A page of runs, newest first; those under way are among them. They are counted up to 100,000."""
         given = asked(request, RunFilters)
         about = {name: given[name] for name in ("offset", "limit")}
-        rows, total = runs_list(
-            states=given["state"] or (), schedule=given["schedule_id"], task_id=given["task_id"], **about
-        )
-        return Response({"runs": [_shown(row) for row in rows], "total": total, **about})
+        page = runs_read(states=given["state"] or (), schedule=given["schedule_id"], task_id=given["task_id"], **about)
+        shown = [_shown(row) for row in page.runs]
+        return Response({"runs": shown, "total": page.total, "older": page.older, "note": page.note, **about})
 
 
 class RunView(RestView):
@@ -71,7 +71,7 @@ class RunView(RestView):
     def get(self, request: Request, id: str) -> Response:
         """The run."""
         only(request, ())
-        return Response(_shown(run_get(parse_uuid(id))))
+        return Response(_shown(run_read(parse_uuid(id))))
 
 
 class RunCancelView(RestView):

@@ -10,9 +10,10 @@ from flowsched import clock
 from flowsched.actor import Actor
 from flowsched.cli import FlowCommand
 from tasks.answers import RunOut
+from tasks.history.reading import run_read, runs_read
 from tasks.models import Run
 from tasks.operations import operation_label
-from tasks.selectors import run_get, runs_list, task_get
+from tasks.selectors import run_get, task_get
 from tasks.services import task_cancel
 from tasks.states import RunState
 
@@ -45,10 +46,10 @@ class Command(FlowCommand):
         if options["verb"] == "list":
             self._list(options)
             return None
-        run = run_get(options["id"])
         if options["verb"] == "show":
-            self._show(run, as_json=options["json"])
+            self._show(run_read(options["id"]), as_json=options["json"])
             return None
+        run = run_get(options["id"])
         task_cancel(task_id=run.task_id, run_id=run.id, by=Actor.cli(), now=clock.now())
         run = run_get(run.id)
         if options["json"]:
@@ -60,16 +61,17 @@ class Command(FlowCommand):
 
     def _list(self, options: dict[str, Any]) -> None:
         offset = options["offset"]
-        rows, total = runs_list(
+        page = runs_read(
             states=options["state"],
             schedule=options["schedule"],
             task_id=task_get(options["task"]).id if options["task"] else None,
             limit=options["limit"],
             offset=offset,
         )
+        rows, total = page.runs, page.total
         shown = RunOut(rows, many=True).data
         if options["json"]:
-            self.print_json({"total": total, "offset": offset, "runs": shown})
+            self.print_json({"total": total, "offset": offset, "older": page.older, "note": page.note, "runs": shown})
             return
         self.print_table(
             _COLUMNS,
@@ -79,6 +81,8 @@ class Command(FlowCommand):
         left = total - offset - len(rows)
         if rows and left > 0:
             self.stdout.write(f"{left} more: --offset {offset + len(rows)}")
+        if page.note:
+            self.stdout.write(page.note)
 
     def _show(self, run: Run, *, as_json: bool) -> None:
         told = RunOut(run).data
