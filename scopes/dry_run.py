@@ -14,7 +14,7 @@ from inventory.targets import Target
 from schedules.models import TaskSchedule
 from schedules.quoting import quote
 from schedules.rows import not_found
-from schedules.template import template_load
+from schedules.template import rackless
 from scopes.filters import ComponentFilter, filter_of, filter_parse
 from scopes.models import TaskScheduleScope
 from tasks.http.dry_run import DryRun, dry_run
@@ -30,11 +30,7 @@ def schedule_dry_run(*, schedule_id: UUID, rack: str = "", now: datetime) -> Dry
     schedule = TaskSchedule.objects.filter(pk=schedule_id).first()
     if schedule is None:
         raise not_found(schedule_id)
-    template = template_load(schedule.operation_template)
-    if template.type != OperationType.HTTP:
-        raise PreconditionFailed(
-            f"schedule {quote(schedule.name)} makes no HTTP call: there is nothing to render", reason="NO_CALL"
-        )
+    operation = _call_of(schedule)
     scopes = TaskScheduleScope.objects.filter(schedule=schedule).select_related("rack").order_by("position", "id")
     scope = (scopes.filter(rack__name=rack) if rack else scopes).first()
     if scope is None and rack:
@@ -42,7 +38,7 @@ def schedule_dry_run(*, schedule_id: UUID, rack: str = "", now: datetime) -> Dry
     chosen = filter_parse(scope.component_filter) if scope is not None else None
     return dry_run(
         _task(
-            Operation(template.type, template.code, template.information),
+            operation,
             schedule=schedule,
             name=schedule.name,
             rack_id=scope.rack_id if scope is not None else None,
@@ -66,6 +62,19 @@ def operation_dry_run(*, operation: Operation, targets: Sequence[Target] = (), n
             chosen=filter_of(first.types, first.components) if first else None,
             now=now,
         )
+    )
+
+
+def _call_of(schedule: TaskSchedule) -> Operation:
+    """The call as it is stored: one that no longer passes is for the dry run to say, as it would fail (TH-8)."""
+    stored = schedule.operation_template
+    if not rackless(stored):
+        raise PreconditionFailed(
+            f"schedule {quote(schedule.name)} makes no HTTP call: there is nothing to render", reason="NO_CALL"
+        )
+    information = stored.get("information")
+    return Operation(
+        OperationType.HTTP.value, str(stored.get("code", "")), information if isinstance(information, dict) else {}
     )
 
 

@@ -35,12 +35,13 @@ def task_get(name: UUID | str) -> Task:
     return found[0]
 
 
-def _range(text: str) -> tuple[UUID, UUID]:
+def _range(text: str, kind: str = "task") -> tuple[UUID, UUID]:
     """The ids that begin with `text`, as bounds the primary key's index can use."""
     digits = text.strip().replace("-", "").lower()
     if not re.fullmatch(rf"[0-9a-f]{{{MIN_PREFIX},32}}", digits):
         raise InvalidInput(
-            f"'{text[:64]}' is no task id: give the id or at least its first {MIN_PREFIX} hex digits", field="task_id"
+            f"'{text[:64]}' is no {kind} id: give the id or at least its first {MIN_PREFIX} hex digits",
+            field=f"{kind}_id",
         )
     return UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
 
@@ -66,16 +67,12 @@ def tasks_list(
     Racks and schedules by id or name, also those that are gone: a task keeps both. `active` means waiting, pending or
     running.
     """
-    if not 1 <= limit <= MAX_LIMIT:
-        raise InvalidInput(f"limit must be 1 to {MAX_LIMIT}", field="limit")
-    if offset < 0:
-        raise InvalidInput("offset must not be negative", field="offset")
+    _check_page(limit, offset)
     query = Task.objects.order_by("-created_at", "-id")
     if rack is not None:
         query = query.filter(on_rack(rack))
     if schedule is not None:
-        by_id = _as_uuid(schedule)
-        query = query.filter(schedule_id=by_id) if by_id else query.filter(schedule_name=schedule)
+        query = query.filter(**_of_schedule(schedule))
     if component_id is not None:
         query = query.filter(acts_on(component_id))
     if statuses:
@@ -138,6 +135,53 @@ def active_counts(racks: Collection[UUID]) -> dict[UUID, ActiveCounts]:
 def runs_of(task_id: UUID) -> list[Run]:
     """The task's runs, oldest first."""
     return list(Run.objects.filter(task_id=task_id).order_by("started_at", "id"))
+
+
+def runs_list(
+    *,
+    states: Collection[str] = (),
+    schedule: UUID | str | None = None,
+    task_id: UUID | None = None,
+    limit: int = 50,
+    offset: int = 0,
+) -> tuple[list[Run], int]:
+    """A page of runs with their tasks, newest first, and how many there are in all (I-68, I-101).
+
+    The schedule by id or name, also one that is gone: its tasks keep both.
+    """
+    _check_page(limit, offset)
+    query = Run.objects.order_by("-started_at", "-id").select_related("task")
+    if states:
+        query = query.filter(state__in=states)
+    if schedule is not None:
+        query = query.filter(**{f"task__{column}": value for column, value in _of_schedule(schedule).items()})
+    if task_id is not None:
+        query = query.filter(task_id=task_id)
+    return list(query[offset : offset + limit]), query.count()
+
+
+def run_get(name: UUID | str) -> Run:
+    """The run with this id and its task, or the only one whose id begins so. Raises as `task_get` does."""
+    low, high = (name, name) if isinstance(name, UUID) else _range(name, "run")
+    found = list(Run.objects.select_related("task").filter(id__gte=low, id__lte=high).order_by("id")[:2])
+    if not found:
+        raise NotFound(f"no run has the id {name}: it never was, or its history is over", reason="RUN")
+    if len(found) > 1:
+        raise InvalidInput(f"'{name}' begins the ids of several runs: give more of the id", field="run_id")
+    return found[0]
+
+
+def _of_schedule(schedule: UUID | str) -> dict[str, UUID | str]:
+    """The condition on tasks."""
+    by_id = _as_uuid(schedule)
+    return {"schedule_id": by_id} if by_id else {"schedule_name": schedule}
+
+
+def _check_page(limit: int, offset: int) -> None:
+    if not 1 <= limit <= MAX_LIMIT:
+        raise InvalidInput(f"limit must be 1 to {MAX_LIMIT}", field="limit")
+    if offset < 0:
+        raise InvalidInput("offset must not be negative", field="offset")
 
 
 def _as_uuid(value: UUID | str) -> UUID | None:

@@ -24,3 +24,29 @@ def endpoint_words(information: Any) -> str:
     target = information.get("target") if isinstance(information, dict) else None
     name = target.get("endpoint") if isinstance(target, dict) else None
     return name if isinstance(name, str) else ""
+
+
+def call_facts(information: Any) -> list[tuple[str, str]]:
+    """Where a call goes, as whom and by which policy, in words; what cannot be read is left out."""
+    parts = information if isinstance(information, dict) else {}
+    identity, policy = (found if isinstance(found := parts.get(key), dict) else {} for key in ("identity", "policy"))
+    facts = [("endpoint", endpoint_words(information)), ("called as", _identity_words(identity))]
+    return [*facts, ("policy", _policy_words(policy))]
+
+
+def _identity_words(identity: dict[str, Any]) -> str:
+    if identity.get("kind") == "delegated_user":
+        return f"user {identity.get('subject')}, by consent {identity.get('consent_id')}"
+    return {"service_account": "the endpoint's service account", "none": "nobody"}.get(str(identity.get("kind")), "")
+
+
+def _policy_words(policy: dict[str, Any]) -> str:
+    retries, instances, key = (policy.get(word) for word in ("retries", "max_running_instances", "idempotency_key"))
+    words = [f"{policy['timeout']} s an attempt"] if "timeout" in policy else []
+    if retries:
+        words.append(f"{retries} {'retry' if retries == 1 else 'retries'}, {policy.get('retry_backoff')} back-off")
+    elif retries is not None:
+        words.append("no retries")
+    words += [f"at most {instances} at a time"] if instances else []
+    words += [f"idempotency key {key}"] if key else []
+    return "; ".join(words)
