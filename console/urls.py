@@ -18,7 +18,7 @@ from console import (
     tasks,
 )
 from console.schedule_form import pages as form
-from console.schedule_form import search
+from console.schedule_form import parts, search
 
 
 def pages() -> list[URLPattern]:
@@ -31,11 +31,12 @@ def pages() -> list[URLPattern]:
         path("schedules/", schedules.SchedulesPage.as_view(), name="schedules"),
         path("schedules/do/<str:verb>/", schedule_verbs.SchedulesVerbPage.as_view(), name="schedules_verb"),
         path("schedules/add/", form.AddPage.as_view(), name="schedule_add"),
-        path("schedules/add/preview/", form.PreviewPart.as_view(), name="schedule_add_preview"),
-        path("schedules/add/racks/", form.RacksPart.as_view(), name="schedule_add_racks"),
+        path("schedules/add/preview/", parts.PreviewPart.as_view(), name="schedule_add_preview"),
+        path("schedules/add/call/", parts.CallPart.as_view(), name="schedule_add_call"),
+        path("schedules/add/racks/", parts.RacksPart.as_view(), name="schedule_add_racks"),
         path("schedules/<uuid:id>/edit/", form.EditPage.as_view(), name="schedule_edit"),
-        path("schedules/<uuid:id>/edit/preview/", form.EditPreviewPart.as_view(), name="schedule_edit_preview"),
-        path("schedules/<uuid:id>/edit/racks/", form.EditRacksPart.as_view(), name="schedule_edit_racks"),
+        path("schedules/<uuid:id>/edit/preview/", parts.EditPreviewPart.as_view(), name="schedule_edit_preview"),
+        path("schedules/<uuid:id>/edit/racks/", parts.EditRacksPart.as_view(), name="schedule_edit_racks"),
         path("schedules/rack-search/", search.SearchPart.as_view(), name="schedule_rack_search"),
         path("schedules/rack-components/<uuid:id>/", search.ComponentsPart.as_view(), name="schedule_rack_components"),
         path("schedules/<str:id>/", schedule.SchedulePage.as_view(), name="schedule"),
