@@ -81,7 +81,7 @@ class FormPage(Page):
             operations=OPERATIONS | (CALL_WORDS if form.usable or form.is_call else {}),
             may_call=bool(form.usable or form.is_call) and not editing,
             call_part_url=reverse("admin:schedule_add_call"),
-            facts=call_facts(form.schedule.operation_template.get("information")) if editing and shown.is_call else [],
+            facts=_facts(form, shown),
             **call_context(form, errors or {}),
             forced_kinds=FORCED,
             versioned_kinds=VERSIONED,
@@ -232,6 +232,13 @@ class EditPage(FormPage):
         assert form.schedule is not None
         row = schedule_get(form.schedule.pk)
         return self.show(form, conflict=conflict_of(form, row, self.viewer.zone))
+
+
+def _facts(form: Form, shown: Preview) -> list[tuple[str, str]]:
+    """The call of a schedule that exists, in words."""
+    if form.schedule is None or shown.reading.operation is None or not shown.is_call:
+        return []
+    return call_facts(shown.reading.operation.information)
 
 
 def _reached(form: Form) -> str:
