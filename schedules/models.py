@@ -50,8 +50,8 @@ class TaskSchedule(models.Model):
     disabled_reason = models.TextField(default="", blank=True)
     disabled_by = models.CharField(max_length=255, default="", blank=True)
     disabled_at = models.DateTimeField(null=True, blank=True)
-    consecutive_skips = models.IntegerField(default=0)  # calls in a row not made for want of an identity
-    consecutive_no_effect = models.IntegerField(default=0)  # calls in a row that changed nothing
+    consecutive_skips = models.IntegerField(default=0, db_default=0)  # calls in a row not made for want of an identity
+    consecutive_no_effect = models.IntegerField(default=0, db_default=0)  # calls in a row that changed nothing
     next_run_at = models.DateTimeField(null=True, blank=True)
     last_run_at = models.DateTimeField(null=True, blank=True)
     version = models.IntegerField(default=1)

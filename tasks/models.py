@@ -10,7 +10,7 @@ from __future__ import annotations
 import uuid
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
 from django.db.models.functions import Now
 from django.db.models.lookups import IsNull
 
@@ -99,7 +99,8 @@ class Run(models.Model):
     attempt = models.IntegerField(default=1)
     attempts = models.JSONField(default=list)
     results = models.JSONField(default=dict)  # component id -> outcome of its step; bounded by the rack
-    call = models.JSONField(default=dict)  # of an HTTP call: who called what, and what came back (I-54)
+    # Of an HTTP call: who called what, and what came back (I-54).
+    call = models.JSONField(default=dict, db_default=Value({}, models.JSONField()))
     in_flight = models.CharField(max_length=64, default="", blank=True)  # the step whose effect may be under way
     lease_owner = models.CharField(max_length=255, default="", blank=True)
     lease_token = models.UUIDField(null=True, blank=True)

@@ -28,6 +28,7 @@ RECOVER = "tests/dispatcher/test_recover.py"
 RACES = "tests/faults/test_races.py"
 ADMISSION = "tests/tasks/admission/test_races.py"
 RESCUE = "tests/tasks_runs/test_rescue.py"
+HOSTILE = "tests/http/test_hostile.py"
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,29 @@ MUTANTS = (
                 "[[firing_id for firing_id, before in found if before]]",
             ),
         ),
+    ),
+    Mutant(
+        "the check of a rendered value",
+        (f"{HOSTILE}::test_refused_when_a_rack_brings_it",),
+        "tasks/http/request.py",
+        (("    check(text, field=field)\n", ""),),
+    ),
+    Mutant(
+        "the doubt about a call that may have been carried out",
+        ("tests/http/test_outcome.py::test_i50_d26_no_answer",),
+        "tasks/http/outcome.py",
+        (
+            (
+                '    if sent and not idempotent:\n        return _unknown("timeout"',
+                '    if False:\n        return _unknown("timeout"',
+            ),
+        ),
+    ),
+    Mutant(
+        "the search for a secret that the end of a text cuts",
+        ("tests/http/test_scrub.py::test_a_body_cut_off_by_the_transport_at_each_byte",),
+        "tasks/http/scrub.py",
+        (("least=1 if cut else MIN_KNOWN", "least=MIN_KNOWN"),),
     ),
 )
 

@@ -168,14 +168,17 @@ async def _work(handle: Callable[[UUID, str], None], *, concurrency: Mapping[str
     def counted(task_id: UUID, queue: str) -> None:
         handled.set()
         close_old_connections()
-        handle(task_id, queue)
+        try:
+            handle(task_id, queue)
+        finally:
+            if once or stop.requested.is_set():  # the thread may get no other job, and its session would stay
+                connections.close_all()
 
     while not stop.requested.is_set():
         handled.clear()
         await _workers_until_stopped(counted, concurrency=concurrency, wait=not once, stop=stop)
         if once and not handled.is_set():
             break
-    await asyncio.gather(*(loop.run_in_executor(None, connections.close_all) for _ in range(total)))
 
 
 async def _workers_until_stopped(

@@ -140,6 +140,7 @@ class HttpExecutor:
         fault("call.before_send")
         call = sender().start(attempt.endpoint, attempt.request, deadline_seconds=seconds, bearer=token)
         call.on_done(context.stir)
+        given_up = ""
         try:
             context.wait_until(call.done)
         except Interrupted:
@@ -153,13 +154,14 @@ class HttpExecutor:
             if attempt.harmless:
                 context.in_doubt()
                 raise
+            given_up = "the worker was stopped before an answer came"
         except BaseException:
             call.cancel()
             raise
         fault("call.after_answer")
-        return self._judged(attempt, call)
+        return self._judged(attempt, call, given_up)
 
-    def _judged(self, attempt: _Attempt, call: Call) -> StepResult:
+    def _judged(self, attempt: _Attempt, call: Call, given_up: str) -> StepResult:
         seconds, facts = attempt.call.policy.timeout, {"actor_name": attempt.token.actor if attempt.token else ""}
         try:
             response = call.result(0)
@@ -168,7 +170,10 @@ class HttpExecutor:
         except Refused as error:
             verdict = Verdict(RunState.FAILED, "refused", scrub(str(error), attempt.secrets))
         except Cancelled as error:
-            verdict = cancelled(sent=error.sent)
+            if given_up:
+                verdict = broken(given_up, sent=error.sent, idempotent=attempt.harmless)
+            else:
+                verdict = cancelled(sent=error.sent)
         except Broken as error:
             verdict = broken(scrub(str(error), attempt.secrets), sent=error.sent, idempotent=attempt.harmless)
         else:

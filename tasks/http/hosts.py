@@ -28,14 +28,14 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 def names_metadata(text: str) -> bool:
     """Whether `text` is the host of a metadata service, or has a URL whose host is link-local or such a service."""
-    plain = unicodedata.normalize("NFKC", text)
     for _ in range(_UNQUOTED):
+        plain = unicodedata.normalize("NFKC", text)
         if _is_metadata(plain.strip(), any_link_local=False):
             return True
         if any(_is_metadata(found, any_link_local=True) for found in _URL_HOST.findall(plain)):
             return True
-        plain, before = unicodedata.normalize("NFKC", unquote(plain)), plain
-        if plain == before:
+        text = unquote(plain)
+        if text == plain:
             break
     return False
 

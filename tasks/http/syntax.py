@@ -40,7 +40,7 @@ _OPERATOR_WORDS: Final = {
 _OPENING: Final = frozenset("([")
 _CLOSING: Final = frozenset(")]")
 _DEEPER: Final = frozenset({"not", "-", "else", "|"})
-_WORD_TOKENS: Final = frozenset({"name", "string", "integer", "float"})
+_WORD_TOKENS: Final = frozenset({"name", "string", "integer", "float", "data"})
 _PLAIN: Final = frozenset({nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.Compare, nodes.Operand})
 _LOGIC: Final = frozenset({nodes.And, nodes.Or, nodes.Not})
 _WORDS: Final[dict[type[nodes.Node], str]] = {
@@ -104,7 +104,7 @@ def _printable(text: str | None) -> str:
 def _tokens_check(environment: Environment, source: str) -> None:
     """Operators by the list, and how much there is, before anything is parsed: what nests without end is never built.
 
-    A word is at least a node of the tree, and each of `_DEEPER` in a tag may be one level of it.
+    A word or a text between marks is at least a node of the tree; each of `_DEEPER` in a tag may be a level of it.
     """
     words = brackets = blocks = level = 0
     before = ""

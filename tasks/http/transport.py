@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -322,3 +323,6 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 def sender() -> Sender:
     """This process's sender."""
     return Sender()
+
+
+os.register_at_fork(after_in_child=sender.cache_clear)  # a fork has the loop but not its thread

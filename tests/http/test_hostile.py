@@ -83,12 +83,12 @@ def test_a_row_older_than_the_rule_is_refused_at_run_time(entry):
 
 @named(TEMPLATES + OUTPUTS)
 def test_no_bomb_costs_time_or_memory(entry):
-    """TH-8: less than 50 ms and 5 MB each, refused or not. The best of three: others share the machine."""
+    """TH-8: less than 50 ms and 5 MB each, refused or not. The best of three, by this thread's clock."""
     took = []
     for _ in range(3):
-        began = time.perf_counter()
+        began = time.thread_time()
         refuse(entry)
-        took.append(time.perf_counter() - began)
+        took.append(time.thread_time() - began)
     assert min(took) < 0.05
     tracemalloc.start()
     try:
@@ -96,6 +96,15 @@ def test_no_bomb_costs_time_or_memory(entry):
         assert tracemalloc.get_traced_memory()[1] < 5_000_000
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["many outputs", "many elif", "many ifs", "brackets", "not not not", "if if if"])
+def test_what_is_too_large_is_refused_before_it_is_parsed(name, monkeypatch):
+    """The parser recurses; it never sees what nests or repeats without end."""
+    monkeypatch.setattr(templates._ENVIRONMENT, "parse", lambda source: pytest.fail("parsed"))
+    (entry,) = (entry for entry in TEMPLATES if entry.name == f"template: {name}")
+    with pytest.raises(RenderError):
+        template_check(entry.text)
 
 
 def refuse(entry):

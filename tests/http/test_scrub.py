@@ -113,7 +113,7 @@ def test_i98_a_shape_cut_at_each_offset(before, after):
         assert scrub(found) == found
 
 
-@pytest.mark.parametrize("secret", [CANARY, ODD, "4711471147114711", "a-b_c.d~e f/g+h=="])
+@pytest.mark.parametrize("secret", [CANARY, ODD, "4711471147114711", "a-b_c.d~e f/g+h==", "~?>~?>?~>?~>"])
 @pytest.mark.parametrize(
     "spelled",
     [
@@ -235,6 +235,8 @@ def test_what_stands_beside_a_secret_stays():
         scrub(text % (CANARY, 4711))
         == '{"id": 5, "password": "[redacted]", "state": "on", "token": [redacted], "list": [1]}'
     )
+    inside = '{"b": "{\\"tokens\\": [\\"%s\\"], \\"c\\": 1}", "d": 2}'
+    assert scrub(inside % CANARY) == inside.replace('[\\"%s\\"]', MARK)
     assert scrub(f"user=u&password={CANARY}&state=on") == "user=u&password=[redacted]&state=on"
     assert scrub(f"postgres://flow:{CANARY}@db/flow failed") == "postgres://[redacted]@db/flow failed"
 
@@ -292,13 +294,13 @@ HOSTILE += [
 
 @pytest.mark.parametrize("part", HOSTILE, ids=ascii)
 def test_no_text_takes_long(part):
-    """16 KiB of the worst: a target must not hold a worker. Best of two, others share the machine."""
+    """16 KiB of the worst: a target must not hold a worker. The better of two, by this thread's clock."""
     text = (part * (MAX_SCRUBBED // len(part) + 1))[:MAX_SCRUBBED]
     took = []
     for _ in range(2):
-        began = time.perf_counter()
+        began = time.thread_time()
         scrub(text, [CANARY, ODD])
-        took.append(time.perf_counter() - began)
+        took.append(time.thread_time() - began)
     assert min(took) < 0.5
 
 

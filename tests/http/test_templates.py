@@ -1,6 +1,7 @@
 """D-25, TH-7, TH-8: what templates give, where they stop, and that nothing else ever comes out of them."""
 
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import assume, given, settings
@@ -74,6 +75,7 @@ STOPPED = [
     ("{{ now|int }}", {"now": "9" * 60000}, "whole number"),
     ("{{ now }}", {"now": "a" * (MAX_OUTPUT + 1)}, "more than 64 KiB"),
     ("{{ now|upper }}", {"now": "\u00df" * (MAX_OUTPUT // 2 + 1)}, "more than 64 KiB"),
+    ("{{ now|upper|length }}", {"now": "\u0390" * (MAX_OUTPUT // 3)}, "more than 64 KiB"),
     ("{{ now }}{{ now }}", {"now": "a" * (MAX_OUTPUT // 2 + 1)}, "more than 64 KiB"),
     ("{{ now }}", {"now": "\u20ac" * (MAX_OUTPUT // 3 + 1)}, "more than 64 KiB"),
     ("{{ rack|tojson }}", {"rack": {"a": ["b" * 100] * 1000}}, "more than 64 KiB"),
@@ -132,6 +134,13 @@ class Text(str):
         raise AssertionError
 
 
+class Answers(dict):
+    """An object that computes what it is asked for."""
+
+    def __getitem__(self, key):
+        raise AssertionError
+
+
 @pytest.mark.parametrize("source", ["{{ rack.name }}", "{{ rack }}", "{{ rack|lower }}", "{{ rack|length }}"])
 def test_an_object_in_the_context_is_never_touched(source):
     """TH-7: no attribute of anything that is not a plain object or list."""
@@ -140,6 +149,20 @@ def test_an_object_in_the_context_is_never_touched(source):
     assert Trap.touched == 0
     with pytest.raises(RenderError):
         render(source, {**context(), "rack": Text("name")})
+    with pytest.raises(RenderError):
+        render(source, {**context(), "rack": Answers(name=Text("a"))})
+
+
+def test_a_large_object_is_not_written_out_before_it_is_refused():
+    """TH-8: 100 MB of JSON, of which 64 KiB are made."""
+    values = {**context(), "rack": {"name": ["a" * 1000] * 100_000}}
+    tracemalloc.start()
+    try:
+        with pytest.raises(RenderError, match="more than 64 KiB"):
+            render("{{ rack|tojson }}", values)
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from tasks.http.network import Measured
 from tasks.http.transport import Cancel, Cancelled, Sender
 from tests.http_servers.parts import asking, endpoint
 from tests.http_servers.servers import unique
@@ -50,6 +51,43 @@ def test_a_call_that_resolves_says_that_nothing_was_sent():
     assert caught.value.sent is False
     release.set()
     sender.close()
+
+
+def test_whoever_gives_up_takes_no_answer_of_a_resolver_from_others(sink):
+    asked, release = threading.Event(), threading.Event()
+
+    def resolve(host):
+        asked.set()
+        release.wait(60)
+        return ["127.0.0.1"]
+
+    sender = Sender(resolve)
+    here = endpoint(f"http://localhost:{sink.port}")
+    first, second = (sender.start(here, asking("/ok"), deadline_seconds=600) for _ in range(2))
+    assert asked.wait(SANE)
+    first.cancel()
+    with pytest.raises(Cancelled):
+        first.result(SANE)
+    release.set()
+    assert second.result(SANE).status == 200
+    sender.close()
+
+
+def test_sent_is_said_before_the_first_byte_leaves(sink, sender, monkeypatch):
+    """Were it said after, a worker killed in between would send it again."""
+    calls, said, held = [], [], threading.Event()
+    write = Measured.write
+
+    async def watched(self, buffer, timeout=None):  # noqa: ASYNC109  the library's interface
+        held.wait(SANE)
+        said.append(calls[0].sent)
+        await write(self, buffer, timeout)
+
+    monkeypatch.setattr(Measured, "write", watched)
+    calls.append(sender.start(endpoint(sink.url), asking("/ok", "POST", body=b"{}"), deadline_seconds=600))
+    held.set()
+    assert calls[0].result(SANE).status == 200
+    assert said[0] is True
 
 
 def test_a_call_that_waits_for_its_place_says_that_nothing_was_sent(sink, sender):

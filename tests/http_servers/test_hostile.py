@@ -119,6 +119,11 @@ def test_whatever_sends_too_much_is_read_a_little(sink, sender, mode, excerpt):
     assert sum(len(name) + len(value) for name, value in answer.headers.items()) <= 64 * 1024
 
 
+def test_what_is_sent_without_end_ends_long_before_the_deadline(sink, sender):
+    error = failure(sender, endpoint(sink.url), f"/endless-1xx/{unique()}", Broken, deadline=600)
+    assert error.message == "more than 262144 bytes were sent before the answer was complete"
+
+
 def test_httpbins_large_body_is_cut(httpbin, sender):
     answer = sender.send(endpoint(httpbin.url), asking("/bytes/100000"), deadline_seconds=20)
     assert len(answer.excerpt_bytes) == EXCERPT_BYTES

@@ -8,7 +8,9 @@ import threading
 
 import pytest
 
+from tasks.http.endpoints import Endpoint, Url
 from tasks.http.transport import Broken, Refused, Sender, Timeout
+from tests.http.test_addresses import DISGUISED
 from tests.http_servers.parts import asking, endpoint
 from tests.http_servers.servers import unique
 
@@ -200,6 +202,15 @@ def test_a_name_that_leads_to_metadata_or_to_this_machine_is_refused(sink, addre
         assert "inventory.example leads to" in caught.value.message
         assert call.sent is False
         sender.close()
+
+
+@pytest.mark.parametrize("host", ["2852039166", "0xa9fea9fe", "0251.0376.0251.0376", *DISGUISED])
+def test_odd_spellings_are_refused_at_the_connection_too(sender, host):
+    """Should one ever get past the configuration."""
+    where = Endpoint(name="odd", kind="api", base_url=Url("http", host, 80))
+    with pytest.raises(Refused) as caught:
+        sender.send(where, asking("/"), deadline_seconds=20)
+    assert caught.value.sent is False
 
 
 def test_private_addresses_are_refused_where_the_endpoint_says_so():
