@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from flowsched.errors import InvalidInput
+from tasks.http.call import call_parse
 from tasks.http.dry_run import DryRun
+from tasks.http.wording import call_facts
 from tasks.models import Run
 from tasks.operations import OperationType
 from tasks.states import RunState
@@ -87,6 +91,13 @@ def call_run(run: Run) -> CallRun | None:
         trace=said("trace_id"),
         sent=sent_words(run),
     )
+
+
+def facts_of(code: str, information: Any) -> list[tuple[str, str]]:
+    """Where a stored call goes, as whom and by which policy, in words, defaults written out."""
+    with suppress(InvalidInput):  # then it is said as far as it can be read
+        information = call_parse(code, information).information()
+    return [fact for fact in call_facts(information) if fact[1]]
 
 
 def sent_words(run: Run) -> str:

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from access.callers import Caller, require
 from access.permissions import ENDPOINT_USE
+from console import call_shown
 from console.call_shown import sending
 from console.pages import Page
 from flowsched.actor import Door
@@ -19,7 +20,7 @@ from schedules.selectors import schedule_get
 from schedules.template import rackless
 from scopes.dry_run import schedule_dry_run
 from scopes.models import TaskScheduleScope
-from tasks.http.wording import call_facts, endpoint_words
+from tasks.http.wording import endpoint_words
 
 MOST_RACKS: Final = 5000
 
@@ -35,7 +36,7 @@ def may_dry_run(caller: Caller, schedule: TaskSchedule) -> bool:
 def facts_of(schedule: TaskSchedule) -> list[tuple[str, str]]:
     """The call in words, beside what it asks; nothing for hardware."""
     template = schedule.operation_template
-    return [fact for fact in call_facts(template.get("information")) if fact[1]] if rackless(template) else []
+    return call_shown.facts_of(template.get("code", ""), template.get("information")) if rackless(template) else []
 
 
 class DryRunPage(Page):

@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from console.asked import moment_of
-from console.call_shown import call_run, is_call
+from console.call_shown import call_run, facts_of, is_call
 from console.confirm import Confirmation, Moved, confirmed
 from console.listing import chips, rows_of
 from console.pages import Page, say
@@ -18,7 +18,7 @@ from console.tasks_reads import BETWEEN, LABELS, VIEWS, TaskRow, counts_of, task
 from dispatcher.models import FiringScope
 from flowsched.errors import InvalidInput, NotFound
 from inventory.identifiers import parse_uuid
-from tasks.http.wording import call_facts, endpoint_words
+from tasks.http.wording import endpoint_words
 from tasks.models import Run, Task
 from tasks.selectors import runs_of, task_get
 from tasks.services import task_acknowledge, task_cancel
@@ -198,7 +198,7 @@ def _doubt(task: Task) -> tuple[str, str]:
 
 
 def _call_facts(task: Task) -> list[tuple[str, str]]:
-    return [fact for fact in call_facts(task.information) if fact[1]] if is_call(task.type) else []
+    return facts_of(task.code, task.information) if is_call(task.type) else []
 
 
 def _task(text: str) -> Task:

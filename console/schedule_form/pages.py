@@ -19,6 +19,7 @@ from django.utils.html import format_html
 
 from access.callers import require
 from access.permissions import ENDPOINT_USE
+from console.call_shown import facts_of
 from console.pages import Page, say
 from console.schedule_form.actions import PRESETS, act
 from console.schedule_form.call_fields import call_context, usable_endpoints
@@ -36,7 +37,6 @@ from inventory.picking import any_rack
 from schedules.models import TaskSchedule
 from schedules.selectors import schedule_get
 from tasks.http.endpoints import endpoints
-from tasks.http.wording import call_facts
 from tasks.operations import OperationKind
 
 OPERATIONS = {
@@ -236,9 +236,10 @@ class EditPage(FormPage):
 
 def _facts(form: Form, shown: Preview) -> list[tuple[str, str]]:
     """The call of a schedule that exists, in words."""
-    if form.schedule is None or shown.reading.operation is None or not shown.is_call:
+    operation = shown.reading.operation
+    if form.schedule is None or operation is None or not shown.is_call:
         return []
-    return call_facts(shown.reading.operation.information)
+    return facts_of(operation.code, operation.information)
 
 
 def _reached(form: Form) -> str:
