@@ -13,6 +13,7 @@ from audit.selectors import entries_of
 from console.firing_reads import FiringRow, firings_page, rack_rows
 from console.outcomes_shown import counts
 from console.pages import Page
+from console.schedule_call import facts_of, may_dry_run
 from console.schedules import own_zone, state_of
 from dispatcher import selectors
 from dispatcher.rendering import audit_words
@@ -65,6 +66,8 @@ class SchedulePage(Page):
             crumbs=[("Schedules", "/admin/schedules/")],
             schedule=schedule,
             operation=summary(schedule.operation_template)[1] or "unreadable operation",
+            call_facts=facts_of(schedule),
+            may_dry_run=may_dry_run(self.viewer.caller, schedule),
             when=timing_words(schedule.spec_type, schedule.spec, schedule.timezone),
             own_zone=own_zone(schedule),
             overlap=_overlap(schedule),

@@ -171,7 +171,8 @@ class SchedulesVerbPage(Page):
         ]
         back = reverse("admin:schedule", args=[subject.id]) + f"?tab=firings&firing={result.firing.id}"
         sentence = words.submitted(result)
-        return self._table("Rack", sentence, rows, back, back_label="See the firing", title=subject.name)
+        noun = "Rack" if any(scope.rack_name for scope in result.scopes) else "Call"
+        return self._table(noun, sentence, rows, back, back_label="See the firing", title=subject.name)
 
     def _answer(self, verb: str, rows: Sequence[Done]) -> HttpResponse:
         done = sum(not row.refused for row in rows)

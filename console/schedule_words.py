@@ -15,13 +15,14 @@ from dispatcher.firing import Triggered
 from flowsched.errors import InvalidInput, NotFound
 from schedules.models import TaskSchedule
 from schedules.specs import spec_of
-from schedules.template import summary
+from schedules.template import rackless, summary
 from scopes.models import TaskScheduleScope
 from tasks.models import Task
 from tasks.operations import disruptive, operation_label
 from tasks.states import ACTIVE
 
 BUSY_NAMED: Final = 5
+NAMED: Final = 12
 _VERBS: Final = {"pause": "Pause", "resume": "Resume", "delete": "Delete"}
 
 
@@ -62,6 +63,16 @@ class Subject:
         return not isinstance(template, dict) or disruptive(template.get("type", ""), template.get("code", ""))
 
     @property
+    def is_call(self) -> bool:
+        """Whether it makes HTTP calls, on racks or on none."""
+        return rackless(self.schedule.operation_template)
+
+    @property
+    def calls(self) -> int:
+        """How many it makes."""
+        return max(1, len(self.racks)) if self.is_call else 0
+
+    @property
     def operation(self) -> str:
         """Its operation in words."""
         return summary(self.schedule.operation_template)[1] or "Unreadable operation"
@@ -76,8 +87,9 @@ def subjects_of(ids: Sequence[UUID], *, now: datetime) -> list[Subject]:
     scopes = TaskScheduleScope.objects.filter(schedule_id__in=ids).order_by("position", "id")
     racks: dict[UUID, list[tuple[UUID, str]]] = {pk: [] for pk in ids}
     for schedule_id, rack_id, name in scopes.values_list("schedule_id", "rack_id", "rack__name"):
-        racks[schedule_id].append((rack_id, name or "no rack"))
-    lanes = {rack_id for pairs in racks.values() for rack_id, _ in pairs if rack_id}
+        if rack_id:
+            racks[schedule_id].append((rack_id, name))
+    lanes = {rack_id for pairs in racks.values() for rack_id, _ in pairs} | set(ids)  # a call's lane is its schedule
     tasks: dict[UUID, Task] = {}
     own: dict[UUID | None, int] = {}
     for task in Task.objects.filter(lane__in=lanes, status__in=sorted(ACTIVE)).order_by("-created_at", "id"):
@@ -87,7 +99,11 @@ def subjects_of(ids: Sequence[UUID], *, now: datetime) -> list[Subject]:
         Subject(
             schedule=rows[pk],
             racks=[name for _, name in racks[pk]],
-            busy=[_busy(name, tasks[rack_id]) for rack_id, name in racks[pk] if rack_id in tasks],
+            busy=[
+                _busy(name, tasks[rack_id])
+                for rack_id, name in racks[pk]
+                if rack_id in tasks and not rackless(rows[pk].operation_template)  # a call conflicts with nothing
+            ],
             active=own.get(pk, 0),
             next_after_trigger=_next_after(rows[pk], now),
         )
@@ -97,6 +113,10 @@ def subjects_of(ids: Sequence[UUID], *, now: datetime) -> list[Subject]:
 
 def what(verb: str, subjects: Sequence[Subject]) -> str:
     """The verb with what it hits: the button. `Power reset 38 racks`, `Pause 2 schedules`."""
+    if verb == "trigger" and all(s.is_call for s in subjects):
+        return f"Make {_many(sum(s.calls for s in subjects), 'HTTP call')}"
+    if verb == "trigger" and any(s.is_call for s in subjects):
+        return f"Trigger {len(subjects)} schedules"
     if verb == "trigger":
         racks = {rack for s in subjects for rack in s.racks}
         operations = {s.operation for s in subjects}
@@ -127,7 +147,7 @@ def pause_says(subjects: Sequence[Subject], viewer: Viewer) -> list[str]:
 def resume_says(subjects: Sequence[Subject], viewer: Viewer) -> list[str]:
     """When each would run first, and that nothing is made up for."""
     lines = []
-    for subject in subjects[:12]:
+    for subject in subjects[:NAMED]:
         schedule = subject.schedule
         once = schedule.spec_type == TaskSchedule.SpecType.ONE_TIME
         first = schedule.next_run_at if once else _first_run(schedule, viewer.now)
@@ -142,8 +162,15 @@ def resume_says(subjects: Sequence[Subject], viewer: Viewer) -> list[str]:
 
 def trigger_says(subjects: Sequence[Subject], viewer: Viewer) -> list[str]:
     """What a trigger does beside firing."""
-    lines = ["The overlap policy is not applied to a manual trigger; racks with a conflicting task will refuse."]
-    for subject in subjects[:12]:
+    lines = []
+    if not all(s.is_call for s in subjects):
+        refuse = "racks with a conflicting task will refuse"
+        lines.append(f"The overlap policy is not applied to a manual trigger; {refuse}.")
+    calls = [subject for subject in subjects if subject.is_call]
+    lines += [f'"{each.name}" makes {_many(each.calls, "call")}: {each.operation}.' for each in calls[:NAMED]]
+    if calls:
+        lines.append("A call is refused where as many as may be are under way already.")
+    for subject in subjects[:NAMED]:
         if subject.schedule.spec_type == TaskSchedule.SpecType.ONE_TIME:
             lines.append(f'This uses "{subject.name}" up: it will not run at its planned time.')
         elif not subject.schedule.enabled:
@@ -161,7 +188,8 @@ def delete_says(subjects: Sequence[Subject], viewer: Viewer) -> list[str]:
     active = sum(s.active for s in subjects)
     stays = f" {_many(active, 'active task')} are not cancelled." if active else ""
     entries = "1 rack entry goes" if racks == 1 else f"{racks} rack entries go"
-    return [f"{entries} with {'it' if len(subjects) == 1 else 'them'}.{stays} History and audit stay."]
+    gone = f"{entries} with {'it' if len(subjects) == 1 else 'them'}.{stays} " if racks else stays.lstrip() + " "
+    return [f"{gone.lstrip()}History and audit stay."]
 
 
 def notes(verb: str, subjects: Sequence[Subject]) -> list[str]:
@@ -194,7 +222,8 @@ def submitted(result: Triggered) -> str:
     accepted, refused = len(result.task_ids), len(result.refusals)
     if not result.scopes:
         return "It has no racks: nothing was submitted."
-    return f"{accepted} of {len(result.scopes)} racks submitted" + (f", {refused} refused." if refused else ".")
+    noun = "calls" if rackless(result.firing.operation_template) else "racks"
+    return f"{accepted} of {len(result.scopes)} {noun} submitted" + (f", {refused} refused." if refused else ".")
 
 
 def scope_word(state: str) -> str:

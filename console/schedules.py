@@ -15,7 +15,7 @@ from console.schedules_reads import KINDS, LABELS, OPERATIONS, OUTCOMES, SORTS, 
 from console.words import WORDS
 from dispatcher.tallies import Tally, last_firings
 from schedules.models import TaskSchedule
-from schedules.template import summary
+from schedules.template import rackless, summary
 from schedules.wording import timing_words
 
 OVERDUE_AFTER: Final = 30  # seconds past its time
@@ -36,6 +36,7 @@ class Row:
     own_zone: str
     last: Tally | None
     outcomes: list[Count]
+    is_call: bool = False
 
 
 class SchedulesPage(Page):
@@ -86,6 +87,7 @@ def row_of(schedule: TaskSchedule, last: Tally | None, now: datetime) -> Row:
         own_zone=own_zone(schedule),
         last=last,
         outcomes=counts(last.groups) if last else [],
+        is_call=rackless(schedule.operation_template),
     )
 
 

@@ -12,7 +12,7 @@ from dispatcher.models import Firing
 from inventory.models import Rack
 from schedules.models import TaskSchedule
 from scopes.models import TaskScheduleScope
-from tasks.operations import CODES, OperationKind
+from tasks.operations import CODES, OperationKind, OperationType
 
 STATES: Final[Mapping[str, str]] = {
     "enabled": "Enabled",
@@ -29,6 +29,7 @@ OPERATIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     OperationKind.BRING_UP.value: ("Bring up", ("bring_up",)),
     OperationKind.INGEST.value: ("Ingest", ("ingest",)),
     OperationKind.UPGRADE_FIRMWARE.value: ("Upgrade firmware", ("upgrade",)),
+    OperationType.HTTP.value: ("HTTP call", ("api", "gateway")),
 }
 OUTCOMES: Final = ("submitted", "skipped", "rejected", "missed", "failed")
 LABELS: Final[Mapping[str, str]] = {
@@ -50,9 +51,9 @@ SORTS: Final[Mapping[str, tuple[Any, ...]]] = {
 
 
 def schedules_found(wanted: Mapping[str, Any]) -> QuerySet[TaskSchedule]:
-    """The schedules that the filters keep, each with `racks`, the number of its scopes."""
+    """The schedules that the filters keep, each with `racks`, the number of its racks."""
     scopes = (
-        TaskScheduleScope.objects.filter(schedule=OuterRef("pk")).order_by().values("schedule").values(n=Count("pk"))
+        TaskScheduleScope.objects.filter(schedule=OuterRef("pk")).order_by().values("schedule").values(n=Count("rack"))
     )
     rows = TaskSchedule.objects.annotate(racks=Coalesce(Subquery(scopes), 0))
     for name, narrow in _FILTERS.items():

@@ -9,6 +9,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from console.asked import moment_of
+from console.call_shown import call_run, facts_of, is_call
 from console.confirm import Confirmation, Moved, confirmed
 from console.listing import chips, rows_of
 from console.pages import Page, say
@@ -17,6 +18,7 @@ from console.tasks_reads import BETWEEN, LABELS, VIEWS, TaskRow, counts_of, task
 from dispatcher.models import FiringScope
 from flowsched.errors import InvalidInput, NotFound
 from inventory.identifiers import parse_uuid
+from tasks.http.wording import endpoint_words
 from tasks.models import Run, Task
 from tasks.selectors import runs_of, task_get
 from tasks.services import task_acknowledge, task_cancel
@@ -64,11 +66,13 @@ class TaskPage(Page):
         scope = FiringScope.objects.filter(task_id=task.pk).first()
         return self.render(
             "console/task.html",
-            title=f"{row.label.capitalize()} on {task.rack_name or 'no rack'}",
+            title=_on(row.label[:1].upper() + row.label[1:], task),
             crumbs=[("Tasks", reverse("admin:tasks"))],
             row=row,
             task=task,
-            runs=[(run, _attempts(run)) for run in runs],
+            runs=[(run, _attempts(run), call_run(run)) for run in runs],
+            call_facts=_call_facts(task),
+            doubt=_doubt(task),
             scope=scope,
             active=task.status in ACTIVE,
             unknown=row.word == "unknown",
@@ -129,7 +133,7 @@ class TaskDecidePage(Page):
             )
         except InvalidInput as error:
             return self._show(task, error=error.message, status=400)
-        say(request, "Recorded. The rack is free for the next task.")
+        say(request, "Recorded. The rack is free for the next task." if holds_rack(task) else "Recorded.")
         return redirect("admin:task", task.pk)
 
     def _show(self, task: Task, *, error: str = "", status: int = 200) -> HttpResponse:
@@ -137,8 +141,9 @@ class TaskDecidePage(Page):
         return self.render(
             "console/decide.html",
             status=status,
-            title=f"What happened to the {row.label} on {task.rack_name}?",
+            title=f"What happened to the {_on(row.label, task)}?",
             task=task,
+            doubt=_doubt(task),
             error=error,
             answer=self.request.POST.get("answer", ""),
             note=self.request.POST.get("note", ""),
@@ -147,20 +152,53 @@ class TaskDecidePage(Page):
 
 def _cancel_confirmation(task: Task) -> Confirmation:
     row: TaskRow = task_rows([task])[0]
-    rack = task.rack_name or "no rack"
     waiting = task.status == TaskStatus.WAITING
-    if waiting:
+    if is_call(task.type):
+        says = [_cancel_call(task)]
+    elif waiting:
+        rack = task.rack_name or "no rack"
         says = [f"Remove this task from the queue of {rack}. Nothing has been sent to the rack."]
     else:
+        quoted = f'"{row.label}"'
         done = f" Components already done stay so: {task.progress_done} of {task.progress_total}."
-        says = [f'Ask the executor to stop "{row.label}" on {rack}.{done if task.progress_total else ""}']
+        says = [f"Ask the executor to stop {_on(quoted, task)}.{done if task.progress_total else ''}"]
     return Confirmation(
-        title=f"{'Remove' if waiting else 'Stop'} {row.label} on {rack}?",
+        title=f"{'Remove' if waiting else 'Stop'} {_on(row.label, task)}?",
         button="Remove from queue" if waiting else "Stop this task",
         back=reverse("admin:task", args=[task.pk]),
         says=says,
         seen={"status": task.status},
     )
+
+
+def _cancel_call(task: Task) -> str:
+    if task.status == TaskStatus.RUNNING:
+        return "Break the call off. If the request has left, it may be carried out all the same: the run says whether."
+    return "Take this call back: it has not been sent."
+
+
+def _on(label: str, task: Task) -> str:
+    """What it is, and on which rack if on any."""
+    return f"{label} on {task.rack_name}" if task.rack_name else label
+
+
+def holds_rack(task: Task) -> bool:
+    """Whether the rack is not free while the task goes on; a call holds none."""
+    return bool(task.rack_name) and not is_call(task.type)
+
+
+def _doubt(task: Task) -> tuple[str, str]:
+    """Where to look to find out how it ended, and what counts until somebody has."""
+    if holds_rack(task):
+        return f"Look at {task.rack_name}", f"{task.rack_name} counts as busy"
+    if is_call(task.type):
+        where = endpoint_words(task.information) or "whatever was called"
+        return f"Look at {where}", "the call counts as under way"
+    return "Look what became of it", "it counts as under way"
+
+
+def _call_facts(task: Task) -> list[tuple[str, str]]:
+    return facts_of(task.code, task.information) if is_call(task.type) else []
 
 
 def _task(text: str) -> Task:

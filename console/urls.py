@@ -12,13 +12,15 @@ from console import (
     feeds,
     outcome_list,
     racks,
+    runs,
     schedule,
+    schedule_call,
     schedule_verbs,
     schedules,
     tasks,
 )
 from console.schedule_form import pages as form
-from console.schedule_form import search
+from console.schedule_form import parts, search
 
 
 def pages() -> list[URLPattern]:
@@ -31,15 +33,18 @@ def pages() -> list[URLPattern]:
         path("schedules/", schedules.SchedulesPage.as_view(), name="schedules"),
         path("schedules/do/<str:verb>/", schedule_verbs.SchedulesVerbPage.as_view(), name="schedules_verb"),
         path("schedules/add/", form.AddPage.as_view(), name="schedule_add"),
-        path("schedules/add/preview/", form.PreviewPart.as_view(), name="schedule_add_preview"),
-        path("schedules/add/racks/", form.RacksPart.as_view(), name="schedule_add_racks"),
+        path("schedules/add/preview/", parts.PreviewPart.as_view(), name="schedule_add_preview"),
+        path("schedules/add/call/", parts.CallPart.as_view(), name="schedule_add_call"),
+        path("schedules/add/racks/", parts.RacksPart.as_view(), name="schedule_add_racks"),
         path("schedules/<uuid:id>/edit/", form.EditPage.as_view(), name="schedule_edit"),
-        path("schedules/<uuid:id>/edit/preview/", form.EditPreviewPart.as_view(), name="schedule_edit_preview"),
-        path("schedules/<uuid:id>/edit/racks/", form.EditRacksPart.as_view(), name="schedule_edit_racks"),
+        path("schedules/<uuid:id>/edit/preview/", parts.EditPreviewPart.as_view(), name="schedule_edit_preview"),
+        path("schedules/<uuid:id>/edit/racks/", parts.EditRacksPart.as_view(), name="schedule_edit_racks"),
         path("schedules/rack-search/", search.SearchPart.as_view(), name="schedule_rack_search"),
         path("schedules/rack-components/<uuid:id>/", search.ComponentsPart.as_view(), name="schedule_rack_components"),
         path("schedules/<str:id>/", schedule.SchedulePage.as_view(), name="schedule"),
+        path("schedules/<str:id>/dry-run/", schedule_call.DryRunPage.as_view(), name="schedule_dry_run"),
         path("schedules/<str:id>/do/<str:verb>/", schedule_verbs.SchedulesVerbPage.as_view(), name="schedule_verb"),
+        path("runs/", runs.RunsPage.as_view(), name="runs"),
         path("tasks/", tasks.TasksPage.as_view(), name="tasks"),
         path("tasks/<str:id>/", tasks.TaskPage.as_view(), name="task"),
         path("tasks/<str:id>/cancel/", tasks.TaskCancelPage.as_view(), name="task_cancel"),

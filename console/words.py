@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+
+from tasks.operations import OperationType
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,10 @@ WORDS: Final[Mapping[str, Word]] = {
     "waiting": Word("Waiting", "info", "hourglass"),
     "pending": Word("Starting", "info", "circle-ellipsis"),
     "running": Word("Running", "info", "refresh-cw"),
+    # How a run ended, where a task has no such word.
+    "succeeded": Word("Succeeded", "ok", "circle-check"),
+    "no_effect": Word("No effect", "mute", "circle-slash"),
+    "timed_out": Word("Timed out", "bad", "timer-off"),
     # Schedules.
     "enabled": Word("Enabled", "ok", "clock"),
     "firing": Word("Firing", "info", "zap"),
@@ -83,6 +89,18 @@ def outcome(scope_state: str, task_status: str | None, *, run_unknown: bool = Fa
     if task_status == "terminated":
         return "expired" if expired else "cancelled"
     return task_status
+
+
+def reach(count: int, operation_type: str) -> str:
+    """What a firing reaches: `38 racks`; of an HTTP call, which may be on none, how many calls it makes."""
+    if operation_type == OperationType.HTTP:
+        return f"{max(1, count)} {'call' if count <= 1 else 'calls'}"
+    return f"{count} {'rack' if count == 1 else 'racks'}"
+
+
+def type_of(template: Any) -> str:
+    """The type of a stored operation; empty where it cannot be read."""
+    return str(template.get("type", "")) if isinstance(template, dict) else ""
 
 
 # Component types in a sentence: one, several.

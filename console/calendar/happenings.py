@@ -18,6 +18,7 @@ from django.db.models import Count, Q
 from console import links
 from console.calendar.filters import Filters
 from console.calendar.ics import Happening
+from console.words import reach, type_of
 from dispatcher.models import Firing
 from flowsched.errors import InvalidInput
 from schedules.models import TaskSchedule
@@ -120,7 +121,7 @@ def _happening(each: _Candidate, racks: dict[UUID, int], address: Address) -> Ha
 
 def _coming(row: TaskSchedule, at: datetime, racks: int, address: Address) -> Happening:
     operation = summary(row.operation_template)[1]
-    words = f"{racks} rack{'' if racks == 1 else 's'}"
+    words = reach(racks, type_of(row.operation_template))
     return Happening(
         schedule_id=row.pk,
         at=at,
@@ -141,13 +142,14 @@ def _gone(firing: Firing, address: Address) -> Happening:
         "failed": firing.failed_count,
     }
     racks = sum(counts.values())
+    words = reach(racks, type_of(firing.operation_template))
     operation = summary(firing.operation_template)[1]
     outcome = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "under way"
     return Happening(
         schedule_id=firing.schedule_id,
         at=firing.due_at,
         changed=firing.closed_at or firing.fired_at,
-        summary=f"{firing.schedule_name} ({racks} rack{'' if racks == 1 else 's'})" if racks else firing.schedule_name,
+        summary=f"{firing.schedule_name} ({words})" if racks else firing.schedule_name,
         description=f"Fired: {operation}, {outcome}",
         operation=operation,
         url=address(links.firing(firing.schedule_id, firing.pk)),

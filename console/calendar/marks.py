@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 from typing import Final, Literal
 from uuid import UUID
 
+from console.call_shown import is_call
 from console.moments import span
 from console.outcomes_shown import Count
-from console.words import WORDS
+from console.words import WORDS, reach
 
 MOST_MARKS: Final = 2000
 MOST_A_DAY: Final = 8  # of one schedule; with more its day is one entry
@@ -53,6 +54,16 @@ class Mark:
         if self.count == 1:
             return ""
         return f"every {span(self.every)} · {self.count}" if self.every else f"{self.count} times"
+
+    @property
+    def is_call(self) -> bool:
+        """An HTTP call, which may be on no rack."""
+        return is_call(self.type)
+
+    @property
+    def reach(self) -> str:
+        """How many racks, or calls; empty where that is not counted."""
+        return "" if not self.racks and self.kind == "past" else reach(self.racks, self.type)
 
     @property
     def word(self) -> str:

@@ -144,7 +144,7 @@ class CalendarPage(Page):
         parts = [
             f"{mark.name[:LABEL]}, {clock(mark.at, self.viewer.zone)}",
             mark.often,
-            f"{mark.racks} racks" if mark.racks != 1 else "1 rack",
+            mark.reach,
             mark.operation,
             mark.word or (mark.kind if mark.kind != "past" else ""),
             mark.why,

@@ -16,7 +16,7 @@ from console.calendar.filters import Filters
 from console.calendar.marks import MOST_A_DAY, MOST_MARKS, Mark, TooMany
 from console.dashboard.ahead import is_disruptive
 from console.outcomes_shown import Count, counts
-from console.words import WORST_FIRST
+from console.words import WORST_FIRST, type_of
 from dispatcher.models import Firing
 from dispatcher.tallies import Tally, tally
 from schedules.template import summary
@@ -106,6 +106,7 @@ def _of_firing(firing: Firing) -> Mark:
         counts=found,
         why=firing.reason,
         firing_id=firing.pk,
+        type=type_of(firing.operation_template),
     )
 
 

@@ -14,6 +14,7 @@ from console import links
 from console.calendar.filters import Filters
 from console.calendar.marks import MOST_A_DAY, MOST_MARKS, Kind, Mark, TooMany
 from console.dashboard.ahead import is_disruptive
+from console.words import type_of
 from flowsched.errors import InvalidInput
 from schedules.models import TaskSchedule
 from schedules.specs import spec_of
@@ -112,7 +113,7 @@ def _facts(row: TaskSchedule, kind: Kind) -> dict[str, Any]:
         "operation": summary(template)[1],
         "disruptive": is_disruptive(template),
         "url": links.schedule(row.pk),
-        "type": str(template.get("type", "")) if isinstance(template, dict) else "",
+        "type": type_of(template),
         "why": _paused_words(row) if kind == "paused" else "",
     }
 

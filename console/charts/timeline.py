@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from console.charts.axis import ClockChange, Span, Tick, clock_changes, hour_ticks
 from console.moments import clock, span
+from console.words import reach
 
 MOST_LANES: Final = 20
 MOST_MARKS: Final = 48  # of a lane; with more it becomes a band
@@ -41,11 +42,17 @@ class Lane:
     operation: str = ""
     disruptive: bool = False
     overdue: bool = False  # the first run was due before now
+    type: str = ""  # of the operation
 
     @property
     def banded(self) -> bool:
         """Drawn as one band, since single marks would not be told apart."""
         return self.count > len(self.at)
+
+    @property
+    def reach(self) -> str:
+        """How many racks, or calls."""
+        return reach(self.racks, self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +157,7 @@ def _thinned(lanes: Iterable[Lane]) -> list[Lane]:
 
 def _rows(lane: Lane, top: int, window: Span, zone: ZoneInfo) -> list[Row]:
     y = top + (ROW - MARK[1]) / 2 - 2
-    racks = f"{lane.racks} rack" + ("" if lane.racks == 1 else "s")
-    what = f"{lane.name}, {racks}"
+    what = f"{lane.name}, {lane.reach}"
     if lane.banded:
         begin = window.x(lane.at[0])
         when = f"{_often(lane)} from {clock(lane.at[0], zone)}"

@@ -11,6 +11,7 @@ from django.db import connection
 
 from console import links
 from console.charts.timeline import MOST_LANES, MOST_MARKS, Lane
+from console.words import type_of
 from flowsched.errors import InvalidInput
 from schedules.models import TaskSchedule
 from schedules.specs import spec_of
@@ -80,6 +81,7 @@ def _lane(row: TaskSchedule, stretch: Any, racks: int, sample: list[str], *, now
         operation=summary(row.operation_template)[1],
         disruptive=is_disruptive(row.operation_template),
         overdue=row.next_run_at is not None and row.next_run_at < now,
+        type=type_of(row.operation_template),
     )
 
 

@@ -9,6 +9,8 @@ from uuid import UUID
 
 from django.db import connection
 
+from console.words import reach
+
 # Each subquery reads the head of an index, or a partial index of what is under way.
 _FACTS = """
 SELECT EXISTS (SELECT 1 FROM rack WHERE deleted_at IS NULL),
@@ -20,14 +22,16 @@ SELECT EXISTS (SELECT 1 FROM rack WHERE deleted_at IS NULL),
        (SELECT count(*) FROM task WHERE status = 'waiting'),
        (SELECT count(*) FROM task_schedule WHERE disabled_kind = 'system'),
        overdue.id, overdue.name, overdue.next_run_at, overdue.many,
-       last.id, last.schedule_id, last.schedule_name, last.fired_at, last.submitted, last.racks
+       last.id, last.schedule_id, last.schedule_name, last.fired_at, last.submitted, last.racks,
+       last.type
   FROM (SELECT 1) AS one
   LEFT JOIN LATERAL (
        SELECT id, name, next_run_at, count(*) OVER () AS many FROM task_schedule
         WHERE enabled AND next_run_at < %(now)s ORDER BY next_run_at, id LIMIT 1) AS overdue ON true
   LEFT JOIN LATERAL (
        SELECT id, schedule_id, schedule_name, fired_at, submitted_count AS submitted,
-              submitted_count + skipped_count + rejected_count + missed_count + failed_count AS racks
+              submitted_count + skipped_count + rejected_count + missed_count + failed_count AS racks,
+              operation_template ->> 'type' AS type
          FROM firing WHERE closed_at IS NOT NULL ORDER BY id DESC LIMIT 1) AS last ON true
 """
 
@@ -54,6 +58,12 @@ class Facts:
     last_fired_at: datetime | None
     last_submitted: int | None
     last_racks: int | None
+    last_type: str | None
+
+    @property
+    def last_reach(self) -> str:
+        """What the last firing was on."""
+        return reach(self.last_racks or 0, self.last_type or "")
 
     @property
     def active(self) -> bool:

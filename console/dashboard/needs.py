@@ -112,8 +112,9 @@ def _of_row(row: tuple[Any, ...], *, may_decide: bool) -> Need:
         action, url = ("Decide", links.decide(object_id)) if may_decide else ("Open", links.task(object_id))
         return Need(rank, key, f"{rack}: {what}" if rack else what, reason, at, url, action)
     if key == "unresolved":
-        racks = rack if number == 1 else f"{number} times, last {rack}"
-        return Need(rank, key, f"{name}: {racks}", reason, at, links.schedule(object_id))
+        often = f"{number} times" if number > 1 else ""
+        where = ", last ".join(part for part in (often, rack) if part)
+        return Need(rank, key, f"{name}: {where}" if where else name, reason, at, links.schedule(object_id))
     if key == "system":
         return Need(rank, key, name, reason, at, links.schedule(object_id))
     reason = reason or "skipped, rejected or missed each time"

@@ -90,7 +90,8 @@ class DashboardPage(LivePage):
         processes = [(status, process_word(status)) for status in known]
         region = {
             "facts": stand,
-            "empty": found is not None and not (found.racks and found.schedules),
+            "empty": found is not None
+            and not found.schedules,  # hardware that is scheduled has racks, a call needs none
             "some_process": any(word in _ALIVE for _, word in processes),
             "tiles": tiles(self.viewer, found, self.day, *(panel and panel.value for panel in (scopes, ends))),
             "needs": self._read("what needs you", self._needs),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID, uuid4
@@ -9,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from django.http import QueryDict
 
+from console.schedule_form.call_typed import CALL, CallTyped, call_typed
 from console.schedule_form.picks import FIELD, Choices, Pick, Picks, pick_stored, picks_read
 from console.schedule_form.typed import Typed, blank, not_copied, typed_of
 from flowsched.errors import InvalidInput
@@ -16,6 +18,7 @@ from inventory.identifiers import MAX_NAME, uuid_or_none
 from inventory.picking import racks_by_name
 from schedules.models import TaskSchedule
 from scopes.selectors import scope_filters
+from tasks.http.endpoints import Endpoint
 
 OPENED: Final = "was_"  # before the names of the fields that hold what the form was opened with
 
@@ -24,10 +27,13 @@ OPENED: Final = "was_"  # before the names of the fields that hold what the form
 class Form:
     """One form: what was typed and picked, what it was opened with, and what there is to say.
 
-    `schedule` None: a new one, created once under `nonce`. `rackless`: it makes one call without a rack.
+    `schedule` None: a new one, created once under `nonce`. `rackless`: it makes one call without a rack. `usable` are
+    the endpoints that whoever fills it in may use, by name.
     """
 
     typed: Typed
+    call: CallTyped = field(default_factory=CallTyped)
+    usable: Mapping[str, Endpoint] = field(default_factory=dict)
     picks: Picks = field(default_factory=dict)
     schedule: TaskSchedule | None = None
     version: int = 0
@@ -41,6 +47,11 @@ class Form:
     wrong: dict[str, str] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+
+    @property
+    def is_call(self) -> bool:
+        """Whether its operation is an HTTP call, which can do without racks (D-1)."""
+        return self.typed.operation == CALL
 
 
 def form_new(zone: ZoneInfo, *, racks: list[str], copied: TaskSchedule | None) -> Form:
@@ -58,13 +69,13 @@ def form_of(row: TaskSchedule, zone: ZoneInfo) -> Form:
     """The form of a stored schedule."""
     typed, (picks, rackless) = typed_of(row, zone), picks_of(row)
     return Form(
-        typed, picks, schedule=row, version=row.version, opened=typed, opened_picks=picks, rackless=rackless
+        typed, picks=picks, schedule=row, version=row.version, opened=typed, opened_picks=picks, rackless=rackless
     )  # fmt: skip
 
 
 def form_posted(data: QueryDict, schedule: TaskSchedule | None) -> Form:
     """The form that a request carries. What of its racks cannot be read is said on them."""
-    form = Form(Typed.posted(data), schedule=schedule, names=data.get("names", ""))
+    form = Form(Typed.posted(data), CallTyped.posted(data), schedule=schedule, names=data.get("names", ""))
     form.nonce = uuid_or_none(data.get("nonce", "")) or form.nonce
     form.page = _number(data.get("page", ""), least=1)
     form.choices = Choices.posted(data)
@@ -92,9 +103,10 @@ def picks_of(row: TaskSchedule) -> tuple[Picks, bool]:
 def _copy(row: TaskSchedule, zone: ZoneInfo) -> Form:
     typed = typed_of(row, zone)
     name = f"{row.name[: MAX_NAME - 7]} (copy)"
-    form = Form(replace(typed, name=name), picks_of(row)[0])
+    call, unsaid = call_typed(row)
+    form = Form(replace(typed, name=name), call, picks=picks_of(row)[0])
     form.said.append(f"Copied from “{row.name}”: nothing is created before you press Create.")
-    left = not_copied(row)
+    left = [*unsaid, *not_copied(row)]
     if left or not typed.operation:
         form.refused.append(f"Not copied, as this form has no field for it: {', '.join(left) or 'the operation'}.")
     return form

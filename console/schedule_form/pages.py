@@ -6,6 +6,7 @@ Every one of them but the two saves only reads; what a button of the rack list d
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -17,20 +18,25 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from access.callers import require
+from access.permissions import ENDPOINT_USE
+from console.call_shown import facts_of
 from console.pages import Page, say
 from console.schedule_form.actions import PRESETS, act
+from console.schedule_form.call_fields import call_context, usable_endpoints
+from console.schedule_form.call_typed import CALL
 from console.schedule_form.conflict import Conflict, conflict_of, rebased
 from console.schedule_form.form import OPENED, Form, form_new, form_of, form_posted
 from console.schedule_form.picks import picks_dump
-from console.schedule_form.preview import Preview, collisions, line_of, preview_of
+from console.schedule_form.preview import Preview, calls_words, collisions, line_of, preview_of
 from console.schedule_form.racks import Seen, racks_context
 from console.schedule_form.reading import FORCED, VERSIONED, Reading
-from console.schedule_form.saving import checked, form_change, form_create, racks_changed, refusal_input
+from console.schedule_form.saving import checked, form_change, form_create, racks_changed, refusal_inputs
 from flowsched.actor import Door
 from flowsched.errors import AlreadyExists, InvalidInput, NotFound, PreconditionFailed, VersionMismatch
 from inventory.picking import any_rack
 from schedules.models import TaskSchedule
 from schedules.selectors import schedule_get
+from tasks.http.endpoints import endpoints
 from tasks.operations import OperationKind
 
 OPERATIONS = {
@@ -41,10 +47,22 @@ OPERATIONS = {
     OperationKind.INGEST.value: "Ingest",
     OperationKind.UPGRADE_FIRMWARE.value: "Firmware upgrade",
 }
+CALL_WORDS = {CALL: "HTTP call"}
 
 
 class FormPage(Page):
     """What adding and editing share."""
+
+    def posted(self, request: HttpRequest, row: TaskSchedule | None) -> Form:
+        """The form that the request carries, with the endpoints that the viewer may use."""
+        return self.offering(form_posted(request.POST, row))
+
+    def offering(self, form: Form) -> Form:
+        """The form with the endpoints that the viewer may use; the only one is chosen already."""
+        form.usable = usable_endpoints(self.viewer.caller) if form.schedule is None else {}
+        if len(form.usable) == 1 and not form.call.endpoint:
+            form.call = replace(form.call, endpoint=next(iter(form.usable)))
+        return form
 
     def row(self, id: UUID | None) -> TaskSchedule | None:
         """The schedule that is edited. Raises NotFound."""
@@ -60,7 +78,11 @@ class FormPage(Page):
             "console/schedule_form/page.html",
             title=f"Edit {form.schedule.name}" if form.schedule else "Add schedule",
             crumbs=[("Schedules", reverse("admin:schedules"))],
-            operations=OPERATIONS,
+            operations=OPERATIONS | (CALL_WORDS if form.usable or form.is_call else {}),
+            may_call=bool(form.usable or form.is_call) and not editing,
+            call_part_url=reverse("admin:schedule_add_call"),
+            facts=_facts(form, shown),
+            **call_context(form, errors or {}),
             forced_kinds=FORCED,
             versioned_kinds=VERSIONED,
             presets=PRESETS,
@@ -105,7 +127,7 @@ class FormPage(Page):
         except (InvalidInput, AlreadyExists, NotFound, PreconditionFailed) as error:
             if isinstance(error, NotFound) and not error.field:
                 raise  # the schedule itself is gone
-            return self.show(form, errors={refusal_input(error, form): error.message})
+            return self.show(form, errors=refusal_inputs(error, form))
 
     def write(self, form: Form, reading: Reading) -> TaskSchedule | None:
         """Call the service."""
@@ -131,15 +153,22 @@ class AddPage(FormPage):
         form = form_new(
             self.viewer.zone, racks=request.GET.getlist("rack"), copied=schedule_get(copied) if copied else None
         )  # fmt: skip
-        return self.show(form)
+        return self.show(self.offering(form))
 
     def post(self, request: HttpRequest) -> HttpResponse:
         """Create it; or, without a script, do what another button of the form asks."""
-        form, do = form_posted(request.POST, None), request.POST.get("do", "save")
+        form, do = self.posted(request, None), request.POST.get("do", "save")
         if do == "save":
+            self.may_call(form)
             return self.save(form)
         act(form, do, request.POST)
         return self.show(form)
+
+    def may_call(self, form: Form) -> None:
+        """Refuse, and record, a call to an endpoint that exists and is not the viewer's to use (I-88)."""
+        if form.is_call and form.call.endpoint in endpoints():
+            caller, by = self.viewer.caller, self.viewer.by
+            require(caller, f"{ENDPOINT_USE}{form.call.endpoint}", door=Door.ADMIN, request_id=by.request_id)
 
     def write(self, form: Form, reading: Reading) -> TaskSchedule | None:
         """Create it."""
@@ -151,10 +180,7 @@ class AddPage(FormPage):
         if row.created_at != self.viewer.now:
             say(self.request, f"“{row.name}” was created by this form before: nothing was created again.")
             return redirect(schedule_url(row.pk))
-        seen = Seen.of(list(form.picks.values()))
-        components = sum(reach.reached for reach in seen.reach.values())
-        reached = f"{components} {'component' if components == 1 else 'components'} on {len(form.picks)} "
-        reached += "rack" if len(form.picks) == 1 else "racks"
+        reached = calls_words(len(form.picks)) if form.is_call else _reached(form)
         assert row.next_run_at is not None  # it was created just now
         say(self.request, format_html("Created. First run {}, {}.", self.viewer.said(row.next_run_at), reached))
         return redirect(schedule_url(row.pk))
@@ -172,7 +198,7 @@ class EditPage(FormPage):
     def post(self, request: HttpRequest, id: UUID) -> HttpResponse:
         """Save what was changed; or do what another button of the form asks."""
         row = schedule_get(id)
-        form, do = form_posted(request.POST, row), request.POST.get("do", "save")
+        form, do = self.posted(request, row), request.POST.get("do", "save")
         if do == "keep":
             if request.POST.get("now_version") != str(row.version):
                 return self.conflict(form)
@@ -208,45 +234,18 @@ class EditPage(FormPage):
         return self.show(form, conflict=conflict_of(form, row, self.viewer.zone))
 
 
-class PreviewPart(FormPage):
-    """What it will do, while somebody types."""
-
-    verbs: ClassVar = {"POST": "schedule.create"}
-    http_method_names = ["post"]
-
-    def post(self, request: HttpRequest, id: UUID | None = None) -> HttpResponse:
-        """Look at the form."""
-        form = form_posted(request.POST, self.row(id))
-        shown = preview_of(form, self.viewer.now)
-        return self.fragment("console/schedule_form/preview_answer.html", **preview_context(form, shown))
+def _facts(form: Form, shown: Preview) -> list[tuple[str, str]]:
+    """The call of a schedule that exists, in words."""
+    operation = shown.reading.operation
+    if form.schedule is None or operation is None or not shown.is_call:
+        return []
+    return facts_of(operation.code, operation.information)
 
 
-class RacksPart(FormPage):
-    """The rack list after one of its buttons."""
-
-    verbs: ClassVar = {"POST": "schedule.create"}
-    http_method_names = ["post"]
-
-    def post(self, request: HttpRequest, id: UUID | None = None) -> HttpResponse:
-        """Do what the button asks."""
-        form = form_posted(request.POST, self.row(id))
-        act(form, request.POST.get("do", ""), request.POST)
-        return self.fragment(
-            "console/schedule_form/racks_answer.html", errors=form.wrong, may_racks=True, **racks_context(form),
-            **urls(form.schedule),
-        )  # fmt: skip
-
-
-class EditPreviewPart(PreviewPart):
-    """The same for a schedule that exists."""
-
-    verbs: ClassVar = {"POST": "schedule.update"}
-
-
-class EditRacksPart(RacksPart):
-    """The same for a schedule that exists."""
-
-    verbs: ClassVar = {"POST": "scope.reconcile"}
+def _reached(form: Form) -> str:
+    components = sum(reach.reached for reach in Seen.of(list(form.picks.values())).reach.values())
+    racks = f"{len(form.picks)} {'rack' if len(form.picks) == 1 else 'racks'}"
+    return f"{components} {'component' if components == 1 else 'components'} on {racks}"
 
 
 def preview_context(form: Form, shown: Preview) -> dict[str, Any]:
@@ -255,6 +254,7 @@ def preview_context(form: Form, shown: Preview) -> dict[str, Any]:
         "form": form,
         "preview": shown,
         "preview_line": line_of(shown),
+        "calls": calls_words(shown.racks),
         "collisions": collisions(shown.forecast) if shown.forecast else "",
     }
 

@@ -12,18 +12,21 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 
 from console import moments
+from console.call_shown import Sending, is_call, sending
+from console.schedule_form.call_reading import inputs_of
 from console.schedule_form.form import Form
 from console.schedule_form.picks import FIELD
 from console.schedule_form.racks import RackRow, Seen, rack_row
 from console.schedule_form.reading import Reading, Timing, grace_of, reading_of, timing_of
 from console.schedule_form.typed import Typed
-from flowsched.errors import InvalidInput
+from flowsched.errors import InvalidInput, NotFound, PreconditionFailed
 from inventory.targets import ResolvedTarget
 from schedules.models import TaskSchedule
 from schedules.selectors import name_taken
 from schedules.template import template_load
 from schedules.upcoming import first_run, next_runs
 from schedules.wording import either_day, timing_words
+from scopes.dry_run import operation_dry_run
 from scopes.forecast import Forecast, schedule_forecast, schedules_sharing
 from tasks.operations import Operation, operation_label
 
@@ -67,6 +70,8 @@ class Preview:
     runs: list[Run] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     moves_from: datetime | None = None
+    is_call: bool = False
+    sending: Sending | None = None
     forecast: Forecast | None = None
     sharing: Sharing | None = None
 
@@ -79,7 +84,7 @@ class Preview:
 def preview_of(form: Form, now: datetime) -> Preview:
     """Look at the form: at most nine queries for any number of racks."""
     row = form.schedule
-    reading = reading_of(form.typed, with_operation=row is None)
+    reading = reading_of(form.typed, form.call, form.usable, with_operation=row is None)
     if row is not None:
         reading.operation = operation_of(row)
     _check_name(form, reading)
@@ -91,6 +96,7 @@ def preview_of(form: Form, now: datetime) -> Preview:
         shown.operation = label[:1].upper() + label[1:]
     if reading.timing is not None:
         _timing(form, shown, reading.timing, now)
+    _call(form, shown, now)
     _others(form, shown, now)
     return shown
 
@@ -150,7 +156,7 @@ def check_racks(form: Form, reading: Reading) -> None:
         reading.wrong[FIELD] = (
             f"a schedule may have at most {most} racks, and this has {count}: split it into several schedules"
         )
-    elif not count and not form.rackless:
+    elif not count and not form.rackless and not (form.is_call and form.schedule is None):
         reading.missing[FIELD] = NO_RACKS if form.schedule else "add at least one rack"
 
 
@@ -199,11 +205,29 @@ def _mark(timing: Timing, at: datetime) -> str:
     return f"clocks go back: {named} comes twice that day, runs in the first pass"
 
 
+def _call(form: Form, shown: Preview, now: datetime) -> None:
+    """What would be sent for the first rack, or why nothing would be; nothing is sent, and no token is fetched."""
+    operation = shown.reading.operation
+    shown.is_call = form.is_call or (operation is not None and is_call(operation.type))
+    if operation is None or not is_call(operation.type) or form.schedule is not None:
+        return
+    first = next((pick for pick in form.picks.values() if shown.seen.live(pick)), None)
+    try:
+        found = operation_dry_run(
+            operation=operation, targets=[first.target] if first else [], name=form.typed.name, now=now
+        )  # fmt: skip
+    except (InvalidInput, NotFound, PreconditionFailed):
+        return  # of its first rack, which the rack list says
+    shown.sending = sending(found, shown.seen.names[first.rack_id].name if first else "")
+    for name, why in inputs_of(InvalidInput(found.reason, fields=found.fields)).items() if found.fields else ():
+        shown.reading.wrong.setdefault(name, why)
+
+
 def _others(form: Form, shown: Preview, now: datetime) -> None:
     """Whom it meets; before its timing is known, only who shares its racks."""
     operation, timing = shown.reading.operation, shown.reading.timing
     targets = _targets(form, shown.seen)
-    if operation is None or not targets:
+    if operation is None or not targets or is_call(operation.type):  # a call conflicts with nothing
         return
     except_id = form.schedule.pk if form.schedule else None
     if timing is None or not shown.runs:
@@ -234,11 +258,18 @@ def _targets(form: Form, seen: Seen) -> list[ResolvedTarget]:
 def line_of(shown: Preview) -> str:
     """The preview in one line, without times."""
     parts = [shown.when, shown.operation]
-    if shown.racks:
+    if shown.is_call:
+        parts.append(calls_words(shown.racks))
+    elif shown.racks:
         parts.append(f"{shown.components} components on {shown.racks} {'rack' if shown.racks == 1 else 'racks'}")
     if shown.forecast is not None and shown.forecast.collisions:
         parts.append(f"collides with {collisions(shown.forecast)}")
     return " · ".join(part for part in parts if part)
+
+
+def calls_words(racks: int) -> str:
+    """How many calls each firing makes."""
+    return f"{racks} calls each time, one a rack" if racks > 1 else "one call each time"
 
 
 def collisions(forecast: Forecast) -> str:

@@ -7,30 +7,36 @@ that is still empty is missing, not wrong: while somebody types that is said qui
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
 
-from console.schedule_form.typed import CALENDAR, EVERY, ONCE, SPEC_TYPE_OF, Typed
+from console.schedule_form.call_reading import call_read
+from console.schedule_form.call_typed import CALL, PREFIX, CallTyped
+from console.schedule_form.typed import CALENDAR, DEFAULT, EVERY, ONCE, SPEC_TYPE_OF, Typed
 from flowsched.errors import InvalidInput
 from inventory.identifiers import check_name, shown
 from schedules.checks import check_grace, check_overlap_policy
 from schedules.durations import parse_duration, to_timedelta
+from schedules.services import default_grace
 from schedules.specs import spec_parse
 from schedules.timestamps import FIRST_YEAR, LAST_YEAR
 from schedules.timing import Spec
 from schedules.zones import find_change, parse_zone_name, read
+from tasks.http.endpoints import Endpoint
 from tasks.operations import Operation, OperationKind, operation
 
 FORCED: Final = frozenset({OperationKind.POWER_OFF.value, OperationKind.POWER_RESET.value})
 VERSIONED: Final = frozenset({OperationKind.UPGRADE_FIRMWARE.value})
 _ORDER: Final = (
-    "name", "operation", "target_version", "kind", "every_number", "every_text", "cron", "timezone", "once_date",
+    "name", "operation", "target_version",
+    *(PREFIX + call.name for call in fields(CallTyped)),
+    "kind", "every_number", "every_text", "cron", "timezone", "once_date",
     "once_time", "once_zone", "overlap", "late", "grace_number", "racks",
 )  # fmt: skip
 _DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
@@ -86,20 +92,31 @@ def _place(name: str) -> int:
     return _ORDER.index(name) if name in _ORDER else len(_ORDER)
 
 
-def reading_of(typed: Typed, *, with_operation: bool = True) -> Reading:
-    """Read all fields. The operation of a schedule that exists is not read: it cannot be changed."""
+def reading_of(
+    typed: Typed, call: CallTyped, usable: Mapping[str, Endpoint], *, with_operation: bool = True
+) -> Reading:
+    """Read all fields. The operation of a schedule that exists is not read: it cannot be changed.
+
+    `usable`: the endpoints that an HTTP call of this person's may go to.
+    """
     found = Reading()
     with found.of("name"):
         _name(typed)
     with found.of("kind"):
         found.timing = timing_of(typed)
-    if with_operation:
+    if with_operation and typed.operation == CALL:
+        of_call = call_read(call, usable)
+        found.operation = of_call.operation
+        found.wrong |= of_call.wrong
+        found.missing |= of_call.missing
+    elif with_operation:
         with found.of("operation"):
             found.operation = _operation(typed)
     with found.of("overlap"), _renamed(overlap_policy="overlap"):
         check_overlap_policy(typed.overlap)
     with found.of("grace_number"):
-        found.grace = grace_of(typed)
+        by_default = with_operation and typed.late == DEFAULT
+        found.grace = default_grace(found.operation) if by_default else grace_of(typed)
     return found
 
 

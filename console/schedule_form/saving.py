@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from console.schedule_form.call_reading import inputs_of, is_of_call
 from console.schedule_form.form import Form
 from console.schedule_form.picks import FIELD, picks_same
 from console.schedule_form.preview import check_racks, same_grace, same_timing
@@ -28,7 +29,7 @@ _INPUTS = {
 
 def checked(form: Form) -> Reading:
     """Read the form as it was sent to be saved; its errors are all that keeps it from being."""
-    reading = reading_of(form.typed, with_operation=form.schedule is None)
+    reading = reading_of(form.typed, form.call, form.usable, with_operation=form.schedule is None)
     check_racks(form, reading)
     return reading
 
@@ -70,8 +71,15 @@ def form_change(form: Form, reading: Reading, *, by: Actor, now: datetime) -> Ta
     )  # fmt: skip
 
 
-def refusal_input(error: FlowschedError, form: Form) -> str:
-    """The input on which a refusal is said; empty for none."""
+def refusal_inputs(error: FlowschedError, form: Form) -> dict[str, str]:
+    """The inputs on which a refusal is said; the empty one is the whole form."""
+    places = list(getattr(error, "fields", ())) or [error.field]
+    if all(is_of_call(place) for place in places):
+        return inputs_of(error)
+    return {_input(error, form): error.message}
+
+
+def _input(error: FlowschedError, form: Form) -> str:
     if error.reason == "CONSUMED" or error.field == "spec":
         if form.typed.kind == EVERY:
             return "every_text" if form.typed.every_text else "every_number"

@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from console.schedule_form.call_typed import CALL
 from flowsched.errors import InvalidInput
 from schedules.durations import format_duration, to_nanoseconds
 from schedules.models import TaskSchedule
@@ -38,6 +39,7 @@ _KINDS: Final[Mapping[tuple[str, str], tuple[OperationKind, bool]]] = {
     ("bring_up", "ingest"): (OperationKind.INGEST, False),
     ("firmware_control", "upgrade"): (OperationKind.UPGRADE_FIRMWARE, False),
 }
+DEFAULT: Final = "default"  # how late it may run: as is usual for its operation
 _COPIED: Final = frozenset({"operation", "forced", "target_version", "op_code"})
 
 
@@ -75,7 +77,7 @@ class Typed:
 
 def blank(zone: ZoneInfo) -> Typed:
     """The fields of a new schedule, times in the zone of whoever looks."""
-    return Typed(timezone=zone.key, once_zone=zone.key)
+    return Typed(timezone=zone.key, once_zone=zone.key, late=DEFAULT)
 
 
 def typed_of(row: TaskSchedule, zone: ZoneInfo) -> Typed:
@@ -97,7 +99,7 @@ def not_copied(row: TaskSchedule) -> list[str]:
     """What a stored operation says that the form has no field for, in words: it is not copied."""
     stored = row.operation_template if isinstance(row.operation_template, dict) else {}
     information = stored.get("information")
-    extra = sorted(set(information) - _COPIED) if isinstance(information, dict) else []
+    extra = sorted(set(information) - _COPIED) if isinstance(information, dict) and stored.get("type") != CALL else []
     queue = ["queue timeout"] if stored.get("queue_timeout_secs") else []
     return [*(name.replace("_", " ") for name in extra), *queue]
 
@@ -131,6 +133,8 @@ def _operation(row: TaskSchedule) -> dict[str, str]:
         template = template_load(row.operation_template)
     except InvalidInput:
         return {}
+    if template.type == CALL:
+        return {"operation": CALL}
     known = _KINDS.get((template.type, template.code))
     if known is None:
         return {}

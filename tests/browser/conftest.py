@@ -15,12 +15,19 @@ from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
 
+from tests.console.calls import configure
 from tests.console.conftest import staff
 
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # the browser's driver runs a loop of its own in this thread
 ZONE = "America/New_York"
 # How the browser and htmx report an answer of 4xx.
 REFUSED = ("the server responded with a status of", "Response Status Error Code")
+
+
+@pytest.fixture(autouse=True)
+def endpoints(settings, monkeypatch):
+    """What schedules of HTTP calls may call; nobody listens there."""
+    configure(settings, monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from schedules.services import schedule_create, schedule_disable, schedule_pause
 from tasks.models import Run, Task
 from tasks.operations import operation
 from tasks.processes import process_register
+from tests.console.calls import call_run, call_schedule, call_task, report
 from tests.dispatcher.helpers import BY, fire
 from tests.tasks_runs.helpers import begin, make_task
 
@@ -36,6 +37,8 @@ class Site:
     broken: TaskSchedule
     unknown: Task
     running: Task
+    calls: TaskSchedule
+    called: Task
 
 
 def made_site(*, racks: int = 12) -> Site:
@@ -55,9 +58,10 @@ def made_site(*, racks: int = 12) -> Site:
     )
     running = _in_flight(found[-2], now)
     unknown = _in_doubt(found[-1], now)
+    calls, called = _calls(found[:2])
     nightly = rows["Nightly power reset"]
     nightly.refresh_from_db()
-    return Site(now, found, nightly, paused, broken, unknown, running)
+    return Site(now, found, nightly, paused, broken, unknown, running, calls, called)
 
 
 def pages_of(site: Site) -> list[str]:
@@ -69,7 +73,12 @@ def pages_of(site: Site) -> list[str]:
         reverse("admin:schedules"),
         reverse("admin:schedules") + "?state=paused",
         reverse("admin:schedule_add"),
+        reverse("admin:schedule_add") + f"?copy={site.calls.pk}",
         reverse("admin:schedule_edit", args=[site.nightly.pk]),
+        reverse("admin:schedule_edit", args=[site.calls.pk]),
+        reverse("admin:schedule", args=[site.calls.pk]),
+        reverse("admin:schedule_dry_run", args=[site.calls.pk]),
+        reverse(verb, args=[site.calls.pk, "trigger"]),
         reverse("admin:schedule", args=[site.nightly.pk]),
         reverse("admin:schedule", args=[site.nightly.pk]) + "?tab=firings",
         reverse("admin:schedule", args=[site.nightly.pk]) + "?tab=changes",
@@ -81,6 +90,9 @@ def pages_of(site: Site) -> list[str]:
         reverse("admin:tasks"),
         reverse("admin:tasks") + "?view=failed",
         reverse("admin:task", args=[site.running.pk]),
+        reverse("admin:task", args=[site.called.pk]),
+        reverse("admin:runs"),
+        reverse("admin:runs") + f"?schedule={site.calls.pk}&state=failed",
         reverse("admin:task_cancel", args=[site.running.pk]),
         reverse("admin:task_decide", args=[site.unknown.pk]),
         reverse("admin:racks"),
@@ -144,6 +156,17 @@ def _one_hour(at: datetime) -> None:
     Task.objects.filter(id__in=ids, status__in=["waiting", "pending", "running"]).update(
         status="completed", message="Succeeded", progress_done=F("progress_total"), **ended
     )
+
+
+def _calls(racks: list[Rack]) -> tuple[TaskSchedule, Task]:
+    """A schedule of HTTP calls on two racks, and one of its calls that failed."""
+    row = call_schedule(
+        "Rack report", report("/v1/racks/{{ rack.name }}/report"), targets=[RackTarget(id=rack.id) for rack in racks]
+    )
+    TaskSchedule.objects.filter(pk=row.pk).update(consecutive_skips=2, consecutive_no_effect=3)
+    task = call_task(row, rack_id=racks[0].id, rack_name=racks[0].name, message="the target answered 503")
+    call_run(task, attempt=2)
+    return row, task
 
 
 def _in_flight(rack: Rack, now: datetime) -> Task:

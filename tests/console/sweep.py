@@ -17,8 +17,10 @@ from audit.models import AuditEntry
 from dispatcher.models import Firing, FiringScope
 from flowsched import clock
 from inventory.models import Component
+from schedules.models import TaskSchedule
 from schedules.services import schedule_pause
 from tasks.models import Hold, Process, Run
+from tests.console.calls import call_run, call_schedule, call_task
 from tests.factories import DomainFactory
 from tests.schedules.helpers import ALICE, make_schedule, whole
 from tests.tasks_runs.helpers import make_rack, make_task
@@ -34,6 +36,7 @@ class Site:
     rack: str
     schedule: str
     schedules: tuple[str, ...]
+    call: str  # a schedule of HTTP calls
     tasks: Mapping[str, str]  # by state
     component: str
     firing: int
@@ -85,21 +88,30 @@ def paths(site: Site) -> dict[str, list[str]]:
         "schedule_add": [
             "/admin/schedules/add/",
             f"/admin/schedules/add/?copy={schedule}",
+            f"/admin/schedules/add/?copy={site.call}",
             "/admin/schedules/add/?rack=x",
         ],
         "schedule_add_preview": ["/admin/schedules/add/preview/"],
+        "schedule_add_call": ["/admin/schedules/add/call/"],
+        "schedule_dry_run": [f"/admin/schedules/{id}/dry-run/" for id in (*site.schedules, site.call)],
+        "runs": [
+            "/admin/runs/",
+            f"/admin/runs/?schedule={site.call}",
+            "/admin/runs/?state=failed",
+            "/admin/runs/?schedule=<img src=x>",
+        ],
         "schedule_add_racks": ["/admin/schedules/add/racks/"],
-        "schedule_edit": [f"/admin/schedules/{id}/edit/" for id in site.schedules],
+        "schedule_edit": [f"/admin/schedules/{id}/edit/" for id in (*site.schedules, site.call)],
         "schedule_edit_preview": [f"{own}edit/preview/"],
         "schedule_edit_racks": [f"{own}edit/racks/"],
         "schedule_rack_search": ["/admin/schedules/rack-search/?q=im", "/admin/schedules/rack-search/?q=<img src=x>"],
         "schedule_rack_components": [f"/admin/schedules/rack-components/{rack}/"],
         "schedule": [
-            *(f"/admin/schedules/{id}/" for id in site.schedules),
+            *(f"/admin/schedules/{id}/" for id in (*site.schedules, site.call)),
             *(f"{own}?tab={tab}" for tab in ("racks", "firings", "changes")),
             f"{own}?tab=firings&firing={site.firing}",
         ],
-        "schedule_verb": [f"{own}do/{verb}/" for verb in VERBS],
+        "schedule_verb": [f"/admin/schedules/{id}/do/{verb}/" for id in (schedule, site.call) for verb in VERBS],
         "tasks": [f"/admin/tasks/?view={view}" for view in ("active", "failed", "unknown", "all", "ended")],
         "task": [f"/admin/tasks/{id}/" for id in tasks],
         "task_cancel": [f"/admin/tasks/{id}/cancel/" for id in tasks],
@@ -145,7 +157,9 @@ def site() -> Site:
         make_schedule("Paused", targets=whole(rack), now=now),
     ]
     schedule_pause(schedule_id=rows[2].pk, reason="chiller", by=ALICE, now=now)
-    tasks = _tasks(rack, rows[0])
+    call = call_schedule("Report", now=now)
+    TaskSchedule.objects.filter(pk=call.pk).update(consecutive_skips=2, consecutive_no_effect=3)
+    tasks = _tasks(rack, rows[0]) | _calls(call)
     firing = _firing(rack, rows[0], tasks["completed"])
     user = User.objects.create_superuser("root", "root@example.org", "long enough a password")
     group = Group.objects.create(name="crew")
@@ -164,6 +178,7 @@ def site() -> Site:
         rack=str(rack.pk),
         schedule=str(rows[0].pk),
         schedules=tuple(str(row.pk) for row in rows),
+        call=str(call.pk),
         tasks={state: str(task.pk) for state, task in tasks.items()},
         component=str(component),
         firing=firing.pk,
@@ -192,6 +207,17 @@ def _tasks(rack, schedule) -> dict[str, Any]:
                 message="why", lease_owner="ops-1", finished_at=None if open_run else now,
                 attempts=[{"started_at": now.isoformat(), "outcome": "failed", "message": "why"}],
             )  # fmt: skip
+    return made
+
+
+def _calls(schedule) -> dict[str, Any]:
+    """A call that ended, one under way and one in doubt, each with a record; on no rack."""
+    now = clock.now()
+    made = {}
+    for state in ("failed", "running", "unknown"):
+        task = call_task(schedule, status="failed" if state == "failed" else "running", started_at=now, message="why")
+        call_run(task, state, finished_at=now if state == "failed" else None)
+        made[f"call-{state}"] = task
     return made
 
 

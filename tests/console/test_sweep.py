@@ -14,6 +14,7 @@ from django.urls import Resolver404, resolve
 
 from audit.models import AuditEntry
 from tests.console import sweep
+from tests.console.calls import configure
 from tests.console.conftest import staff
 from tests.console.people import MARKUP
 
@@ -26,6 +27,7 @@ REFUSED = {
     "schedule_add": "schedule.create",
     "schedule_add_preview": "schedule.create",
     "schedule_add_racks": "schedule.create",
+    "schedule_add_call": "schedule.create",
     "schedule_edit": "schedule.update",
     "schedule_edit_preview": "schedule.update",
     "schedule_edit_racks": "scope.reconcile",
@@ -43,13 +45,14 @@ SHOWS = {"zones", "password_change_done", "autocomplete", "jsi18n", "view_on_sit
 }
 
 
-POST_ONLY = {"zone", "logout"} | {
+POST_ONLY = {"zone", "logout", "schedule_add_call"} | {
     f"schedule_{form}_{part}" for form in ("add", "edit") for part in ("preview", "racks")
 }
 
 
 @pytest.fixture
-def site():
+def site(settings, monkeypatch):
+    configure(settings, monkeypatch)
     return sweep.site()
 
 

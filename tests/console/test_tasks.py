@@ -71,7 +71,7 @@ def test_one_task_with_its_run(signed_in):
     assert "Power reset on r07" in said
     assert "Running" in said
     assert "3 Compute" in said
-    assert "Run 1 · running" in said
+    assert "Run 1 Running" in said
     assert "Cancel…" in said
     assert client.get("/admin/tasks/nonsense/").status_code == 404
 

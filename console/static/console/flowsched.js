@@ -329,6 +329,7 @@
         mark();
         relative();
       }
+      if (event.detail.target.id === "call-target") schedule.dispatchEvent(new Event("input"));
       if (event.detail.target.id !== "racks") return;
       if (search) {
         search.value = "";
