@@ -107,15 +107,17 @@ def require(
 ) -> None:
     """Let the caller pass if it may do the verb, or all of several verbs; else record the refusal.
 
-    Raises PermissionDenied that names the permission missing.
+    What a verb names behind a colon, an endpoint, is recorded as the object. Raises PermissionDenied that names the
+    permission missing.
     """
     for name in [names] if isinstance(names, str) else names:
         if not caller.may(name):
             permission = (permissions_for(name) or (name,))[-1]
             actor = caller.actor(door, request_id)
-            kind = name.partition(".")[0]
-            with verb(name, by=actor, kind="schedule" if kind == "scope" else kind, now=caller.now) as done:
-                done.object_id = str(object_id)
+            word, _, thing = name.partition(":")
+            kind = word.partition(".")[0]
+            with verb(word, by=actor, kind="schedule" if kind == "scope" else kind, now=caller.now) as done:
+                done.object_id, done.object_name = str(object_id), thing
                 raise PermissionDenied(
                     f"user '{caller.name}' may not do this: it takes the permission {permission}", reason=permission
                 )

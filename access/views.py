@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, ClassVar, Final
 from uuid import UUID
 
@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from access import idempotency
-from access.callers import Caller
+from access.callers import Caller, require
 from access.rest import caller_of, request_id_of
 from flowsched.actor import Actor, Door
 from flowsched.errors import InvalidInput, VersionMismatch
@@ -29,8 +29,8 @@ _REPEATED_HEADERS: Final = ("ETag", "Location")  # what of an answer a repeat ge
 class RestView(APIView):
     """A REST view: `verbs` maps each method to the verb of the permission table, or to "" for any known caller.
 
-    `field_names` maps a field as the services call it to the field of the body. `problems` and `links` are for the
-    OpenAPI document, see flowsched/rest/schema.py.
+    `field_names` maps a field as the services call it to the field of the body; one with a dot at its end stands for
+    all that begin so. `problems` and `links` are for the OpenAPI document, see flowsched/rest/schema.py.
     """
 
     verbs: ClassVar[Mapping[str, str]] = {}
@@ -48,6 +48,11 @@ class RestView(APIView):
     def by(self) -> Actor:
         """Who the services are told it is."""
         return self.caller.actor(Door.REST, request_id_of(self.request))
+
+    def require(self, names: Iterable[str], object_id: object = "") -> None:
+        """Ask for verbs besides the view's, which depend on what the request says. Raises PermissionDenied."""
+        request_id = request_id_of(self.request)
+        require(self.caller, names, door=Door.REST, request_id=request_id, object_id=object_id)
 
     def repeatable(self, request: Request, work: Callable[[UUID | None], Response]) -> Response:
         """Do `work` once for each Idempotency-Key, from which its request id comes; a repeat gets the first answer."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar, Final
@@ -17,9 +16,9 @@ from console.pages import Page
 from console.words import WORDS
 from inventory.identifiers import MAX_NAME, uuid_or_none
 from schedules.models import TaskSchedule
+from tasks.history.reading import RunsRead, runs_read
 from tasks.models import Run
 from tasks.operations import operation_label
-from tasks.selectors import runs_list
 from tasks.states import RunState
 
 LABELS: Final = {"state": "State", "schedule": "Schedule"}
@@ -33,6 +32,7 @@ class RunRow:
     label: str
     took: timedelta | None
     call: CallRun | None
+    stored: bool  # here, with its task; else ClickHouse alone has it
 
 
 class RunsPage(Page):
@@ -47,12 +47,13 @@ class RunsPage(Page):
         schedule = request.GET.get("schedule", "").replace("\x00", "").strip()[:MAX_NAME]
         schedule_id = uuid_or_none(schedule)
         known = TaskSchedule.objects.filter(pk=schedule_id).first() if schedule_id else None
-        found = _found(request, state, schedule_id or schedule)
+        found, note = _found(request, state, schedule_id or schedule)
         return self.render(
             "console/runs.html",
             crumbs=[("Tasks", reverse("admin:tasks"))],
             rows=[_row(run) for run in found.rows],
             found=found,
+            note=note,
             chips=chips(request, LABELS),
             wanted={"state": state, "schedule": schedule},
             about=known,
@@ -60,26 +61,27 @@ class RunsPage(Page):
         )
 
 
-def _found(request: HttpRequest, state: str, schedule: UUID | str) -> Rows:
-    """The page; a state that is none has no runs."""
+def _found(request: HttpRequest, state: str, schedule: UUID | str) -> tuple[Rows, str]:
+    """The page, and what is not on it; a state that is none has no runs."""
     text = request.GET.get("page", "1")
     page = min(int(text), MAX_PAGE) if text.isascii() and text.isdecimal() and len(text) < 8 and int(text) else 1  # noqa: PLR2004
-    rows: Sequence[Run] = ()
-    total = 0
+    read = RunsRead([], 0)
     if not state or state in set(RunState):
-        rows, total = runs_list(
+        read = runs_read(
             states=[state] if state else (), schedule=schedule or None, limit=PER_PAGE, offset=(page - 1) * PER_PAGE
         )
-    return Rows(
-        rows=rows,
+    rows = Rows(
+        rows=read.runs,
         page=page,
-        total=total,
+        total=read.total,
         previous=with_parameter(request, page=str(page - 1)) if page > 1 else "",
-        next=with_parameter(request, page=str(page + 1)) if page * PER_PAGE < total else "",
+        next=with_parameter(request, page=str(page + 1)) if page * PER_PAGE < read.total else "",
     )
+    return rows, read.note
 
 
 def _row(run: Run) -> RunRow:
     task = run.task
     took = run.finished_at - run.started_at if run.finished_at else None
-    return RunRow(run, operation_label(task.type, task.code, task.information), took, call_run(run))
+    label = operation_label(task.type, task.code, task.information)
+    return RunRow(run, label, took, call_run(run), stored=not run._state.adding)  # noqa: SLF001  Django documents it

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.core.management.base import CommandParser
 
+from dispatcher.call_arguments import add_call, call_from, check_no_call, is_call
 from flowsched.errors import InvalidInput
 from inventory.identifiers import uuid_or_none
 from inventory.targets import ComponentTarget, DomainTarget, RackTarget, Target
@@ -33,6 +34,8 @@ def add_subcommands(parser: CommandParser) -> None:
     trigger = _verb(verbs, "trigger", "fire now, whatever its time and overlap policy", _name)
     trigger.add_argument("--request-id", type=_uuid, help="repeat-safe: the same id answers the first result")
     _verb(verbs, "delete", "delete a schedule; its history stays", _name)
+    dry_run = _verb(verbs, "dry-run", "show what its HTTP call would send; nothing is sent", _name)
+    dry_run.add_argument("--rack", default="", help="for this of its racks, by name (default the first)")
     preview = _verb(verbs, "preview", "show the next runs and the racks each reaches", _name)
     preview.add_argument("--runs", type=int, default=5, help="how many runs (1 to 100, default 5)")
     history = _verb(verbs, "history", "show firings with each rack's outcome and reason", None)
@@ -80,7 +83,9 @@ def _add_timing(parser: ArgumentParser, *, required: bool) -> None:
 def _add_create(verbs: Subparsers) -> None:
     create = _verb(verbs, "create", "create a schedule", _name)
     _add_timing(create, required=True)
-    create.add_argument("--operation", required=True, choices=OPERATIONS, help="what to do")
+    which = create.add_mutually_exclusive_group(required=True)
+    which.add_argument("--operation", choices=OPERATIONS, help="what to do with racks")
+    add_call(create, which)
     create.add_argument("--forced", action="store_true", help="power off or reset without asking the host")
     create.add_argument("--target-version", default="", help="firmware version, for upgrade_firmware")
     create.add_argument("--queue-timeout", metavar="DURATION", help="how long a queued task may wait for its rack")
@@ -126,10 +131,12 @@ def _uuid(text: str) -> UUID:
 
 
 def targets_from(options: dict[str, Any]) -> list[Target]:
-    """The targets typed. Raises InvalidInput where there are none, or several kinds."""
+    """The targets typed. Raises InvalidInput where there are none and a call is not meant, or several kinds."""
     racks = [_rack(text) for text in options["rack"]]
     components = [_component(text) for text in options["component"]]
     domains = [_domain(text) for text in options["domain"]]
+    if not (racks or components or domains) and options.get("operation", "") is None:
+        return []  # an HTTP call can do without racks
     if sum(map(bool, (racks, components, domains))) != 1:
         raise InvalidInput(
             "name what to act on by exactly one kind: --rack, --component or --domain (each may be repeated)",
@@ -193,11 +200,14 @@ def duration_from(text: str | None, field: str) -> timedelta | None:
 
 def operation_from(options: dict[str, Any]) -> Operation:
     """The operation as typed. Raises InvalidInput for a flag that the operation does not have."""
-    kind = options["operation"]
+    kind = options["operation"] or "HTTP calls"
     if options["forced"] and kind not in {"power_off", "power_reset"}:
         raise InvalidInput(f"--forced goes with power_off and power_reset, not with {kind}", field="forced")
     if options["target_version"] and kind != "upgrade_firmware":
         raise InvalidInput(f"--target-version goes with upgrade_firmware, not with {kind}", field="target_version")
+    if is_call(options):
+        return call_from(options)
+    check_no_call(options)
     return operation(kind, forced=options["forced"], target_version=options["target_version"] or None)
 
 

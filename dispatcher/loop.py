@@ -56,6 +56,7 @@ class Loop:
         self._process: UUID | None = None
         self._beaten_at = 0.0
         self._swept_at = self._scanned_at = 0.0
+        self._forgetting = False
 
     def drain(self) -> None:
         """Claim nothing more; return when the batch in hand is done."""
@@ -152,8 +153,11 @@ class Loop:
         if self._clock() - self._swept_at > SWEEP_EVERY:
             self._swept_at = self._clock()
             lanes_sweep(now=now)
-            firings_forget(now=now)
             keys_forget(now=now)
+            self._forgetting = True
+        if self._forgetting:
+            # A batch a wake-up until none is left: as fast as they come, and no tick waits longer than for one.
+            self._forgetting = firings_forget(now=now) > 0
 
     def _beat(self, now: datetime) -> None:
         if self._process is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -14,7 +15,10 @@ from dispatcher.selectors import Reach
 from flowsched.cli import show
 from schedules.durations import format_duration, to_nanoseconds
 from schedules.models import TaskSchedule
-from schedules.template import summary
+from schedules.template import rackless, summary
+from tasks.call_bodies import call_out
+from tasks.http.dry_run import DryRun
+from tasks.http.wording import call_facts
 from tasks.models import Task
 
 SCHEDULE_COLUMNS = ["name", "timing", "operation", "overlap", "state", "next run", "last run"]
@@ -55,6 +59,7 @@ def schedule_facts(row: TaskSchedule) -> list[tuple[str, str]]:
         ("id", str(row.id)),
         ("timing", timing_words(row)),
         ("operation", summary(row.operation_template)[1]),
+        *_call_facts(row),
         ("overlap", row.overlap_policy),
         ("grace", grace),
         ("state", state_words(row)),
@@ -63,6 +68,44 @@ def schedule_facts(row: TaskSchedule) -> list[tuple[str, str]]:
         ("version", str(row.version)),
     ]
     return [(label, show(value)) for label, value in facts]
+
+
+def _call_facts(row: TaskSchedule) -> list[tuple[str, str]]:
+    """What `show` says of an HTTP call besides."""
+    if not rackless(row.operation_template):
+        return []
+    streaks = [
+        (row.consecutive_skips, "not made"),
+        (row.consecutive_no_effect, "without effect"),
+    ]
+    said = [f"{count} {what}" for count, what in streaks if count]
+    return [
+        *call_facts(row.operation_template.get("information")),
+        *([("calls in a row", ", ".join(said))] if said else []),
+    ]
+
+
+def dry_run_json(found: DryRun) -> dict[str, Any]:
+    """A call that was rendered, for scripts."""
+    told = {one.name: getattr(found, one.name) for one in fields(found) if one.name != "fields"}
+    return told | {"bearer_resolved": found.bearer_resolved}
+
+
+def dry_run_lines(found: DryRun) -> list[str]:
+    """A call that was rendered, much as it would go over the wire."""
+    lines = [] if found.would_run else [f"It would not be made: {found.reason}"]
+    if not found.method:
+        return lines
+    query = "".join(f"\n  {name} = {value}" for name, value in found.query.items())
+    lines += [f"{found.method} {found.url}", *([f"query:{query}"] if query else [])]
+    lines += [f"{name}: {value}" for name, value in found.headers.items()]
+    lines += [] if found.body is None else ["", found.body]
+    return [*lines, "", f"Nothing was sent, and no token fetched. {_as_whom(found)}"]
+
+
+def _as_whom(found: DryRun) -> str:
+    whom = {"service_account": "the endpoint's service account", "delegated_user": f"user {found.principal_name}"}
+    return f"It would be called as {whom.get(found.identity_kind, 'nobody')}."
 
 
 def schedule_json(row: TaskSchedule) -> dict[str, Any]:
@@ -76,6 +119,7 @@ def schedule_json(row: TaskSchedule) -> dict[str, Any]:
         "timezone": row.timezone,
         "operation_type": operation_type,
         "description": description,
+        "operation": call_out(row.operation_template),
         "overlap_policy": row.overlap_policy,
         "misfire_grace": row.misfire_grace,
         "enabled": row.enabled,
@@ -83,6 +127,8 @@ def schedule_json(row: TaskSchedule) -> dict[str, Any]:
         "disabled_reason": row.disabled_reason,
         "disabled_by": row.disabled_by,
         "disabled_at": row.disabled_at,
+        "consecutive_skips": row.consecutive_skips,
+        "consecutive_no_effect": row.consecutive_no_effect,
         "next_run_at": row.next_run_at,
         "last_run_at": row.last_run_at,
         "version": row.version,

@@ -25,6 +25,8 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
+from flowsched.address import Address
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 LINE = re.compile(r"(export )?[A-Za-z_0-9]+=")
 YES = frozenset({"1", "true", "yes", "on"})
@@ -130,6 +132,10 @@ class Environment:
                 raise ImproperlyConfigured(f"{name}: {word!r} is no name=value, or its name is there twice.")
             found[this] = that
         return found
+
+    def address(self, name: Text) -> Address | None:
+        """The URL of a service that need not be named."""
+        return Address.parse(self.str(name), name=name) if name in self else None
 
     def database(self, name: Text) -> dict[Text, object]:
         """A postgresql:// URL as Django's NAME, USER, PASSWORD, HOST, PORT and OPTIONS; libpq's own rules decide."""

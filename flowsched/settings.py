@@ -214,6 +214,8 @@ LOGGING = {
     "loggers": {name: {"level": "INFO"} for name in OUR_LOGGERS}
     | {
         "psycopg.pool": {"level": "ERROR"},  # repeats at every attempt what the worker says once
+        "clickhouse_connect": {"level": "CRITICAL"},  # likewise
+        "urllib3.connectionpool": {"level": "ERROR"},  # what that is made of; it sets its parent's level itself
         "django.request": {"level": "ERROR"},  # refusals are told to the client, and to the audit trail
         "django.security.DisallowedHost": {"filters": ["line only"]},
     },
@@ -318,6 +320,11 @@ FLOWSCHED_CALL_SKIPS_LIMIT = env.int("FLOWSCHED_CALL_SKIPS_LIMIT", default=5)
 FLOWSCHED_CALL_NO_EFFECT_LIMIT = env.int("FLOWSCHED_CALL_NO_EFFECT_LIMIT", default=5)
 # JSON, or the path of a file of it; read by tasks/http/endpoints.py when the process starts, and refused there.
 FLOWSCHED_ENDPOINTS = env.str("FLOWSCHED_ENDPOINTS")
+
+# Run history in ClickHouse --------------------------------------------------------------------------------------
+# Unset: PostgreSQL alone keeps history, for FLOWSCHED_HISTORY_DAYS. The same for every process of an installation.
+FLOWSCHED_CLICKHOUSE_URL = env.address("FLOWSCHED_CLICKHOUSE_URL")
+FLOWSCHED_CLICKHOUSE_CA = env.file("FLOWSCHED_CLICKHOUSE_CA")
 
 # The gRPC door -------------------------------------------------------------------------------------------------
 FLOWSCHED_GRPC_THREADS = env.int("FLOWSCHED_GRPC_THREADS", default=10)

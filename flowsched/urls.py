@@ -13,7 +13,9 @@ from flowsched.rest.pages import DocsView, SchemaView
 from inventory import api as inventory_api
 from schedules import api as schedules_api
 from scopes import api as scopes_api
+from scopes import api_calls as calls_api
 from tasks import api as tasks_api
+from tasks import api_runs as runs_api
 
 handler400 = "console.failures.unreadable"
 handler403 = "console.failures.forbidden"
@@ -30,9 +32,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
                 *access_api.urlpatterns,
                 *dispatcher_api.urlpatterns,
                 *scopes_api.urlpatterns,  # schedules/check-conflicts/ before schedules/<id>/
+                *calls_api.urlpatterns,
                 *schedules_api.urlpatterns,
                 *inventory_api.urlpatterns,
                 *tasks_api.urlpatterns,
+                *runs_api.urlpatterns,
             ]
         ),
     ),

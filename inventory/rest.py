@@ -8,10 +8,11 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
+from flowsched.errors import InvalidInput
 from flowsched.rest.fields import Strict, Text
 from inventory.components import ComponentType
 from inventory.identifiers import MAX_NAME, parse_uuid
-from inventory.targets import ComponentTarget, DomainTarget, RackTarget, Target
+from inventory.targets import FIELD, NO_TARGETS, ComponentTarget, DomainTarget, RackTarget, Target
 
 TYPE_WORDS = [kind.value.lower() for kind in ComponentType]
 
@@ -104,6 +105,8 @@ class TargetSpecIn(Strict):
             raise serializers.ValidationError(
                 "give exactly one of racks, components and nvl_domains", code="one_kind_of_target"
             )
+        if not attrs[kinds[0]]:  # an HTTP call can do without any, but not by somebody's empty list
+            raise InvalidInput(NO_TARGETS, field=FIELD)
         read = {"racks": _rack, "components": _component, "nvl_domains": _domain}[kinds[0]]
         return [read(value, f"target_spec.{kinds[0]}.{index}") for index, value in enumerate(attrs[kinds[0]])]
 

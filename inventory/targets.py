@@ -16,6 +16,7 @@ from inventory.components import parse_component_type
 from inventory.identifiers import check_name, check_uuid
 
 FIELD = "target_spec"
+NO_TARGETS = "no targets: name at least one rack, component or NVLink domain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ class Wanted(NamedTuple):
 def check_targets(targets: Sequence[Target], *, limit: int) -> None:
     """Refuse no targets, kinds mixed in one request (F-197) and more of them than `limit`."""
     if not targets:
-        raise InvalidInput("no targets: name at least one rack, component or NVLink domain", field=FIELD)
+        raise InvalidInput(NO_TARGETS, field=FIELD)
     kinds = list(dict.fromkeys(_KINDS[type(target)] for target in targets))
     if len(kinds) > 1:
         raise InvalidInput(f"{' and '.join(kinds)} cannot be mixed in one request: give one kind", field=FIELD)

@@ -15,6 +15,7 @@ from schedules.bodies import POLICIES, SPEC_TYPES
 from schedules.durations import format_duration, to_nanoseconds
 from schedules.models import TaskSchedule
 from schedules.template import summary
+from tasks.call_bodies import HttpCallIn, call_out
 
 DISABLED_KINDS: Final = [kind for kind in TaskSchedule.DisabledKind.values if kind]
 
@@ -36,6 +37,9 @@ class ScheduleOut(serializers.Serializer[Any]):
     spec = SpecOut()
     operation_type = serializers.CharField(help_text="power_on, …; empty where the operation cannot be read.")
     description = serializers.CharField(help_text="The operation in words.")
+    operation = HttpCallIn(
+        allow_null=True, help_text="An HTTP call in full, as it can be sent again; null for an operation on racks."
+    )
     overlap_policy = serializers.ChoiceField(choices=POLICIES)
     misfire_grace = serializers.CharField(allow_null=True, help_text="A duration; null: it fires however late.")
     racks = serializers.IntegerField(help_text="How many racks it covers.")
@@ -46,6 +50,10 @@ class ScheduleOut(serializers.Serializer[Any]):
     disabled_reason = serializers.CharField(allow_null=True)
     disabled_by = serializers.CharField(allow_null=True)
     disabled_at = serializers.DateTimeField(allow_null=True)
+    consecutive_skips = serializers.IntegerField(
+        help_text="Calls in a row that were not made for want of an identity; so many, and the schedule is disabled."
+    )
+    consecutive_no_effect = serializers.IntegerField(help_text="Calls in a row that changed nothing.")
     next_run_at = serializers.DateTimeField(allow_null=True)
     last_run_at = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
@@ -84,6 +92,7 @@ def schedule_out(row: TaskSchedule, racks: int) -> dict[str, Any]:
         "spec": {"type": row.spec_type, "spec": row.spec, "timezone": row.timezone},
         "operation_type": operation_type.lower(),
         "description": description,
+        "operation": call_out(row.operation_template),
         "overlap_policy": row.overlap_policy,
         "misfire_grace": duration_out(row.misfire_grace),
         "racks": racks,
@@ -92,6 +101,8 @@ def schedule_out(row: TaskSchedule, racks: int) -> dict[str, Any]:
         "disabled_reason": row.disabled_reason if disabled else None,
         "disabled_by": row.disabled_by if disabled else None,
         "disabled_at": row.disabled_at if disabled else None,
+        "consecutive_skips": row.consecutive_skips,
+        "consecutive_no_effect": row.consecutive_no_effect,
         "next_run_at": row.next_run_at,
         "last_run_at": row.last_run_at,
         "created_at": row.created_at,

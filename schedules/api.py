@@ -33,6 +33,7 @@ from schedules.services import (
     schedule_update,
 )
 from schedules.specs import runs_of_spec, spec_parse
+from tasks.operations import verbs_besides
 
 TAG: Final = ["schedules"]
 MOST_RUNS: Final = 100
@@ -67,7 +68,8 @@ _EXAMPLE: Final = {
 # The operations on one schedule, which who has created one may go on to.
 _OF_A_SCHEDULE: Final = (
     *("schedules_retrieve", "schedules_update", "schedules_pause", "schedules_resume", "schedules_trigger"),
-    *("schedules_preview", "schedules_firings", "scopes_list", "scopes_add", "scopes_reconcile", "schedules_delete"),
+    *("schedules_dry_run", "schedules_preview", "schedules_firings", "scopes_list", "scopes_add", "scopes_reconcile"),
+    "schedules_delete",
 )
 
 
@@ -105,6 +107,7 @@ class SchedulesView(RestView):
         """Create one, enabled, with the racks it covers."""
         only(request, ())
         given = read(ScheduleIn, request)
+        self.require(verbs_besides(given["operation"]))
 
         def create(request_id: UUID | None) -> Response:
             row = schedule_create(**given, by=self.by, now=self.caller.now, request_id=request_id)

@@ -16,7 +16,8 @@ from schedules.changes import ScheduleChanges
 from schedules.durations import MAX_CHARACTERS, parse_duration, to_timedelta
 from schedules.models import TaskSchedule
 from schedules.services import MAX_REASON
-from tasks.rest import MAX_QUEUE_SECONDS, OPERATION_FIELDS, OperationIn, queue_timeout
+from tasks.call_bodies import CALL_FIELDS, ScheduledOperation, is_call
+from tasks.rest import MAX_QUEUE_SECONDS, OPERATION_FIELDS, queue_timeout
 
 SPEC_TYPES: Final = TaskSchedule.SpecType.values
 POLICIES: Final = TaskSchedule.OverlapPolicy.values
@@ -24,6 +25,7 @@ POLICIES: Final = TaskSchedule.OverlapPolicy.values
 # A field as services name it -> as the body does.
 FIELD_NAMES: Final[Mapping[str, str]] = {
     **OPERATION_FIELDS,
+    **CALL_FIELDS,
     "operation": "operation",  # which of its fields is at fault depends on the spec
     "spec_type": "spec.type",
     "spec": "spec.spec",
@@ -73,11 +75,11 @@ class Duration(Text):
             raise serializers.ValidationError(error.message, code="bad_duration") from error
 
 
-def _grace() -> Duration:
+def _grace(left_out: str = "") -> Duration:
     return Duration(
         required=False,
         allow_null=True,
-        help_text="How late a run may begin, such as 5m; at least two poll intervals. null: however late.",
+        help_text=f"How late a run may begin, such as 5m; at least two poll intervals. null: however late.{left_out}",
     )
 
 
@@ -112,17 +114,30 @@ class ScheduleQueueOptionsIn(Strict):
 
 @extend_schema_serializer(component_name="TaskScheduleCreate")
 class ScheduleIn(Strict):
-    """A schedule to create."""
+    """A schedule to create. It needs something to act on, unless its operation is an HTTP call."""
 
+    described = {
+        "anyOf": [
+            {"required": ["target_spec"]},
+            {"properties": {"operation": {"properties": {"type": {"const": "http_call"}}}}},
+        ]
+    }
     refused = _NOT_CREATED
 
     name = Text(max_length=MAX_NAME, help_text="Unique; no blanks around it.")
     spec = SpecIn()
-    operation = OperationIn()
-    target_spec = TargetSpecIn()
+    operation = ScheduledOperation()
+    target_spec = TargetSpecIn(
+        required=False, help_text="What to act on. An HTTP call is made once for each rack, or once if it has none."
+    )
     overlap_policy = OneOf(POLICIES, required=False, help_text="What a rack does whose last task is active; skip.")
-    misfire_grace = _grace()
+    misfire_grace = _grace(" Left out: 5m for an HTTP call, null for the others.")
     queue_options = ScheduleQueueOptionsIn(required=False)
+
+    def to_internal_value(self, data: Any) -> Any:
+        """The values; without a target only of a call."""
+        self.fields["target_spec"].required = not (isinstance(data, dict) and is_call(data.get("operation")))
+        return super().to_internal_value(data)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """What `schedule_create` takes."""
@@ -131,7 +146,7 @@ class ScheduleIn(Strict):
             "spec_type": spec["type"],
             "spec": spec["spec"],
             "timezone": spec.get("timezone", ""),
-            "targets": attrs.pop("target_spec"),
+            "targets": attrs.pop("target_spec", []),
             "queue_timeout": queue_timeout(options),
             **attrs,
         }

@@ -251,6 +251,7 @@ def _check_request(
     if rackless(template):
         call = call_parse(operation.code, operation.information)
         call_check(call, endpoint_of(call.target.endpoint))
+        template["information"] = call.information()  # with every default, so that a new one changes no old schedule
     return template
 
 

@@ -66,6 +66,22 @@ class ScopesReplacedOut(serializers.Serializer[Any]):
     updated = serializers.IntegerField()
 
 
+class DryRunOut(serializers.Serializer[Any]):
+    """What an HTTP call would send. Credentials are left out, and what looks like one."""
+
+    would_run = serializers.BooleanField()
+    reason = serializers.CharField(help_text="Why it would not be made; empty where it would.")
+    method = serializers.CharField()
+    url = serializers.CharField(help_text="Without the query. This and the following are empty where nothing renders.")
+    query = serializers.DictField(child=serializers.CharField())
+    headers = serializers.DictField(child=serializers.CharField(), help_text="Authorization says (redacted).")
+    body = serializers.CharField(allow_null=True, help_text="As text; null: none is sent.")
+    identity_kind = serializers.CharField(help_text="none, service_account or delegated_user.")
+    principal_name = serializers.CharField(help_text="For whom: the subject, or gateway: and the webhook's id.")
+    actor_name = serializers.CharField(help_text="Who acts for them. Empty: only a token says it, and none is fetched.")
+    bearer_resolved = serializers.BooleanField(help_text="false: no token is fetched to look at a call.")
+
+
 class ConflictsOut(PageOut):
     """A page of the schedules that may meet the operation."""
 

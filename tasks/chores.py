@@ -10,8 +10,9 @@ from django.conf import settings
 from flowsched import clock
 from tasks.engine import get_engine
 from tasks.heart import renewal_seconds
+from tasks.history.outbox import Exporter
 from tasks.rescue import LIMIT, runs_rescue, tasks_requeue
-from tasks.retention import BATCH, history_prune
+from tasks.retention import history_sweep
 from tasks.services import lanes_sweep, tasks_expire
 
 logger = logging.getLogger(__name__)
@@ -19,17 +20,21 @@ logger = logging.getLogger(__name__)
 SWEEP_SECONDS = 60.0
 TIDY_SECONDS = 60.0
 PRUNE_SECONDS = 600.0
+EXPORT_SECONDS = 2.0
 
 
 def schedule() -> list[tuple[str, float, Callable[[], object]]]:
     """Name, seconds between two rounds, and the chore."""
-    return [
+    chores: list[tuple[str, float, Callable[[], object]]] = [
         ("rescue", renewal_seconds(), rescue),
         ("expire", settings.FLOWSCHED_POLL_INTERVAL.total_seconds(), expire),
         ("sweep", SWEEP_SECONDS, sweep),
         ("tidy", TIDY_SECONDS, tidy),
         ("prune", PRUNE_SECONDS, prune),
     ]
+    if settings.FLOWSCHED_CLICKHOUSE_URL is not None:
+        chores.append(("export", EXPORT_SECONDS, Exporter().run_once))
+    return chores
 
 
 def rescue() -> int:
@@ -60,11 +65,7 @@ def tidy() -> int:
 
 def prune() -> int:
     """Delete history older than its retention, in batches."""
-    total = 0
-    while pruned := history_prune(now=clock.now()):
-        total += pruned
-        if pruned < BATCH:
-            break
+    total = history_sweep(now=clock.now())
     if total:
         logger.info("history: %d finished tasks forgotten (older than %d days)", total, settings.FLOWSCHED_HISTORY_DAYS)
     return total

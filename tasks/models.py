@@ -122,10 +122,32 @@ class Run(models.Model):
         indexes = [
             models.Index(fields=["lease_until"], condition=Q(state=RunState.RUNNING.value), name="run_lease"),
             models.Index(fields=["lease_token"], condition=Q(state=RunState.RUNNING.value), name="run_lease_token"),
+            models.Index(fields=["-queued_at", "-id"], name="run_recent"),
+            # Like task_ended: one entry, written when the run ends. Those that have not ended are few.
+            models.Index(
+                fields=["state", "-queued_at", "-id"], condition=Q(finished_at__isnull=False), name="run_ended"
+            ),
         ]
 
     def __str__(self) -> str:
         return f"run {self.id} of {self.task_id}"
+
+
+class RunExport(models.Model):
+    """A finished run that ClickHouse has not acknowledged: the outbox. One row each time that a run was written.
+
+    `written_at` is the version of what is sent: of two rows of a run the later one wins. A named constraint of the
+    database (`run_export_run`) keeps the run for as long as its row is here.
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.DO_NOTHING, db_constraint=False, related_name="exports")
+    written_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "run_export"
+
+    def __str__(self) -> str:
+        return f"run {self.run_id}, to be exported"
 
 
 class Process(models.Model):

@@ -49,7 +49,10 @@ class OperationIn(Strict):
             _only("upgrade_firmware", forced=_NOT_SET),
         ]
     }
-    refused = {
+    refused = dict.fromkeys(
+        ("target", "identity", "policy"),
+        "this is an HTTP call's, and those are made by schedules: create one with the type http_call",
+    ) | {
         "rule_id": "operation rules are not supported: leave it out",
         "authentication_data": "nothing here stores a secret: configure the credentials at the executor",
     }

@@ -43,9 +43,18 @@ WITH closed AS (
         finished_at = CASE WHEN %(open)s THEN NULL ELSE %(now)s::timestamptz END, lease_token = NULL, lease_until = NULL
     WHERE id = %(run)s AND state = 'running' AND lease_token IS NOT DISTINCT FROM %(token)s::uuid
         AND (%(until)s::timestamptz IS NULL OR lease_until = %(until)s::timestamptz)
-    RETURNING task_id, progress_done, progress_total)
+    RETURNING id, task_id, progress_done, progress_total, finished_at),
+exported AS (INSERT INTO run_export (run_id, written_at)
+    SELECT id, clock_timestamp() FROM closed WHERE %(export)s AND finished_at IS NOT NULL)
 UPDATE task SET progress_done = closed.progress_done, progress_total = closed.progress_total
 FROM closed WHERE task.id = closed.task_id
+"""
+_END = """
+WITH closed AS (
+    UPDATE run SET state = %(state)s, message = %(message)s, finished_at = %(now)s, lease_token = NULL,
+        lease_until = NULL
+    WHERE id = %(run)s AND state IN ('running', 'unknown') RETURNING id)
+INSERT INTO run_export (run_id, written_at) SELECT id, clock_timestamp() FROM closed WHERE %(export)s
 """
 _RENEW = """
 UPDATE run SET lease_until = clock_timestamp() + make_interval(secs => %s),
@@ -240,11 +249,24 @@ def run_close(
                 "run": run_id,
                 "token": token,
                 "until": lease_until,
+                "export": exporting(),
             },
         )
         closed = cursor.rowcount == 1
     if not (moved and closed):
         raise LeaseLost
+
+
+def run_end(*, run_id: UUID, state: RunState, message: str, now: datetime) -> None:
+    """End a run that nobody carries out, in the transaction of whoever holds its row's lock; its lease is void."""
+    with connection.cursor() as cursor:
+        values = {"run": run_id, "state": state.value, "message": message, "now": now, "export": exporting()}
+        cursor.execute(_END, values)
+
+
+def exporting() -> bool:
+    """Whether finished runs are put into the outbox (D-27): in the statement that ends them, or not at all."""
+    return settings.FLOWSCHED_CLICKHOUSE_URL is not None
 
 
 def run_release(

@@ -21,6 +21,7 @@ from flowsched.errors import InvalidInput, NotFound, PreconditionFailed
 from tasks.hold import hold_current
 from tasks.lanes import Settled, lanes_lock, lanes_promote, lanes_settle, lock_timeout, task_move
 from tasks.models import Run, Task
+from tasks.runs import run_end
 from tasks.states import FINISHED, OPEN_RUN, RunState, TaskStatus
 from tasks.submission import refusals_of, submission_refusal, task_submit
 
@@ -44,8 +45,8 @@ _ACKNOWLEDGED = {
 }
 
 
-def task_cancel(*, task_id: UUID, by: Actor, now: datetime) -> Task:
-    """Cancel a task (F-172); the task as it is afterwards.
+def task_cancel(*, task_id: UUID, by: Actor, now: datetime, run_id: UUID | None = None) -> Task:
+    """Cancel a task (F-172), or the task of this run while the run has not ended; the task as it is afterwards.
 
     Waiting, pending, and running without a live run (its outcome unknown, or its lease over) end at once and the next
     in the queue is promoted. With a live run the request is noted and the worker told: it stops before its next side
@@ -62,6 +63,10 @@ def task_cancel(*, task_id: UUID, by: Actor, now: datetime) -> Task:
             raise PreconditionFailed(
                 f"task {task_id} is {task.status} already; only a task that has not ended can be cancelled",
                 reason="TASK_FINISHED",
+            )
+        if run_id is not None and (run is None or run.id != run_id):
+            raise PreconditionFailed(
+                f"run {run_id} has ended and its task {task_id} goes on: cancel the task", reason="RUN_FINISHED"
             )
         if run is not None and _alive(run, now):
             done.changed = _request_cancel(task, run, by, now)
@@ -181,9 +186,8 @@ def _close(task: Task, run: Run | None, status: TaskStatus, state: RunState, mes
     if not task_move(task.id, status, now=now, message=message):
         raise PreconditionFailed(f"task {task.id} changed meanwhile; look at it again", reason="TASK_CHANGED")
     if run is not None:
-        run.state, run.finished_at, run.message = state, now, message
-        run.lease_token, run.lease_until = None, None
-        run.save(update_fields=["state", "finished_at", "message", "lease_token", "lease_until"])
+        run.state = state
+        run_end(run_id=run.id, state=state, message=message, now=now)
     lanes_promote([task.lane], now=now)
 
 

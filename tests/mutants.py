@@ -29,6 +29,8 @@ RACES = "tests/faults/test_races.py"
 ADMISSION = "tests/tasks/admission/test_races.py"
 RESCUE = "tests/tasks_runs/test_rescue.py"
 HOSTILE = "tests/http/test_hostile.py"
+OUTBOX = "tests/history/test_outbox.py"
+SERVERS = "tests/http_servers"
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,17 @@ class Mutant:
 
 
 MUTANTS = (
+    Mutant(
+        "the key that keeps runs in the outbox",
+        (f"{OUTBOX}::test_the_database_itself_refuses_to_lose_what_waits",),
+        sql="ALTER TABLE run_export DROP CONSTRAINT run_export_run",
+    ),
+    Mutant(
+        "the outbox's say in what retention deletes",
+        (f"{OUTBOX}::test_retention_leaves_what_waits_to_be_exported",),
+        "tasks/retention.py",
+        ((" AND NOT {KEPT}", ""),),
+    ),
     Mutant(
         "the index firing_tick_once",
         (f"{CLAIM}::test_the_database_itself_allows_a_tick_one_firing",),
@@ -157,6 +170,33 @@ MUTANTS = (
         ("tests/http/test_scrub.py::test_a_body_cut_off_by_the_transport_at_each_byte",),
         "tasks/http/scrub.py",
         (("least=1 if cut else MIN_KNOWN", "least=MIN_KNOWN"),),
+    ),
+    Mutant(
+        "the comparison of what httpx is about to send",
+        (f"{SERVERS}/test_way.py::test_another_scheme_host_or_port_is_not",),
+        "tasks/http/way.py",
+        (("if going != (self._url.scheme, self._url.host, self._url.port, self._url.authority):", "if False:"),),
+    ),
+    Mutant(
+        "the rules for addresses at the connection",
+        (f"{SERVERS}/test_transport.py::test_a_name_that_leads_to_metadata_or_to_this_machine_is_refused[127.0.0.1]",),
+        "tasks/http/network.py",
+        (("if reason := addresses.refusal(address", "if reason := (lambda *_, **__: '')(address"),),
+    ),
+    Mutant(
+        "the doubt from before the first byte",
+        (f"{SERVERS}/test_cancel.py::test_sent_is_said_before_the_first_byte_leaves",),
+        "tasks/http/transport.py",
+        (('event.endswith("send_request_headers.started")', 'event.endswith("send_request_headers.complete")'),),
+    ),
+    Mutant(
+        "the wait for a token that is being fetched",
+        (f"{SERVERS}/test_identity.py::test_twenty_threads_fetch_one_token",),
+        "tasks/http/identity.py",
+        (
+            ("            del self._flights[whose]\n", ""),
+            ("            if flight is None:\n", "            if True:\n"),
+        ),
     ),
 )
 

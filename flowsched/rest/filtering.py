@@ -19,7 +19,7 @@ from rest_framework.request import Request
 
 from flowsched.errors import FlowschedError, InvalidInput
 from flowsched.rest.fields import Instant
-from flowsched.rest.paging import DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET, only, page
+from flowsched.rest.paging import DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET, bounds, only, page
 
 Schema = Mapping[str, Any]
 _PAGING: Final[Mapping[str, Schema]] = {
@@ -81,12 +81,26 @@ def listed(
 
     Raises InvalidInput that names every parameter at fault.
     """
-    given = only(request, {*filters.base_filters, *_PAGING})
-    asked = filters(given, queryset=rows)
-    if not asked.is_valid():
-        fields = {name: str(why[0]) for name, why in asked.errors.items()}
+    form = _checked(request, filters, rows)
+    return page(form.qs, form.data, most=most)
+
+
+def asked(request: Request, filters: type[FilterSet]) -> dict[str, Any]:
+    """What the query parameters ask for, with `offset` and `limit`; for rows that are not all one table's.
+
+    `filters` has a Meta with a model. Raises InvalidInput as `listed` does.
+    """
+    form = _checked(request, filters, None)
+    offset, limit = bounds(form.data)
+    return {**form.form.cleaned_data, "offset": offset, "limit": limit}
+
+
+def _checked(request: Request, filters: type[FilterSet], rows: QuerySet[Any] | None) -> FilterSet:
+    form = filters(only(request, {*filters.base_filters, *_PAGING}), queryset=rows)
+    if not form.is_valid():
+        fields = {name: str(why[0]) for name, why in form.errors.items()}
         raise InvalidInput("; ".join(f"{name}: {why}" for name, why in fields.items()), fields=fields)
-    return page(asked.qs, given, most=most)
+    return form
 
 
 def parameters(filters: type[FilterSet] | None = None) -> list[OpenApiParameter]:

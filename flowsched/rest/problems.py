@@ -143,8 +143,13 @@ def _errors(error: FlowschedError, names: Mapping[str, str]) -> list[dict[str, s
 
 
 def _named(field: str, names: Mapping[str, str]) -> str:
-    """A field as bodies name it: `components[3].info.id` is `components.3.info.id`, as in DRF's own errors."""
-    return names.get(field) or re.sub(r"\[(\d+)\]", r".\1", field)
+    """A field as bodies name it: `components[3].info.id` is `components.3.info.id`, as in DRF's own errors.
+
+    A name that ends in a dot stands for everything that begins so.
+    """
+    head, dot, rest = field.partition(".")
+    found = names.get(field) or f"{names.get(head + dot, head + dot)}{rest}"
+    return re.sub(r"\[(\d+)\]", r".\1", found)
 
 
 def _of_framework(error: exceptions.APIException, request_id: str) -> tuple[dict[str, Any], dict[str, str]]:

@@ -90,7 +90,7 @@ class HttpExecutor:
         return empty | {
             "endpoint": call.target.endpoint,
             "identity_kind": call.identity.kind,
-            "principal_name": call.identity.subject or _gateway_name(call),
+            "principal_name": call.principal_name,
             "consent_id": call.identity.consent_id,
             "target_kind": call.code,
             "target_summary": call.summary,
@@ -212,8 +212,3 @@ def _result(
 ) -> StepResult:
     told = {"http_status": 0, "response_excerpt": "", **(facts or {}), "error_type": verdict.error_type}
     return StepResult(_STATES[verdict.state], verdict.message, retryable=retryable, pause=pause, facts=told)
-
-
-def _gateway_name(call: HttpCall) -> str:
-    """I-5: who a gateway's notifications are from."""
-    return f"gateway:{getattr(call.target, 'webhook_id', '')}" if call.code == "gateway" else ""

@@ -120,6 +120,11 @@ class HttpCall:
         target = self.target
         return f"{self.method} {target.path if isinstance(target, Api) else f'/notifications/{target.webhook_id}'}"
 
+    @property
+    def principal_name(self) -> str:
+        """For whom the call is made: a delegated user, or a webhook (I-5)."""
+        return f"gateway:{self.target.webhook_id}" if isinstance(self.target, Gateway) else self.identity.subject
+
     def idempotent(self, honours_key: bool) -> bool:
         """Whether the call may be repeated: by its method, or since the endpoint refuses a key it has seen (D-16)."""
         return self.method in IDEMPOTENT_METHODS or (honours_key and self.policy.idempotency_key is not None)

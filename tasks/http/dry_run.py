@@ -31,6 +31,7 @@ class DryRun:
     body: str | None = None
     identity_kind: str = ""
     principal_name: str = ""
+    actor_name: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)  # what is at fault, where a field is
 
     @property
@@ -77,5 +78,5 @@ def _shown(call: HttpCall, endpoint: Endpoint, request: Request, why: str) -> Dr
         headers=headers,
         body=None if request.body is None else scrub(request.body.decode(), known),
         identity_kind=call.identity.kind,
-        principal_name=call.identity.subject,
+        principal_name=call.principal_name,
     )

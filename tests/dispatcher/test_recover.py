@@ -12,6 +12,7 @@ from dispatcher import firing
 from dispatcher import recover as recover_module
 from dispatcher import submit as submit_module
 from dispatcher.claim import claim
+from dispatcher.loop import Loop
 from dispatcher.models import Firing, FiringScope
 from dispatcher.recover import MAX_TAKEOVERS, recover
 from dispatcher.retention import firings_forget
@@ -306,3 +307,30 @@ def test_old_closed_firings_are_forgotten_and_open_ones_never(settings):
     assert not Firing.objects.filter(schedule_id=closed.id).exists()
     assert outcomes(closed) == []
     assert outcomes(still_open) == [("pending", "")]
+
+
+def test_forgetting_goes_on_at_each_wake_up_until_nothing_old_is_left(monkeypatch):
+    """More than one batch is due after an outage, or when the days are lowered: not one batch every five minutes."""
+    on = racks(3)
+    now = clock.now()
+    for number in range(5):
+        due_schedule(f"old {number}", on)
+    firing.fire_due(NOW, 10, holder=holder())
+    Firing.objects.update(fired_at=now - timedelta(days=400))
+    monkeypatch.setattr("dispatcher.loop.firings_forget", lambda *, now: firings_forget(now=now, limit=4, scopes=7))
+    seconds = iter([1e9, *[1e9 + n / 100 for n in range(1, 200)]])
+    loop = Loop(batch_size=10, poll_interval=10.0, clock=lambda: next(seconds))
+    left = []
+    while loop._forgetting or not left:
+        loop._slow_chores(now)
+        left.append(Firing.objects.count())
+    assert left == [3, 1, 0, 0]
+
+
+def test_a_firing_larger_than_a_batch_is_forgotten_alone():
+    on = racks(3)
+    for number in range(2):
+        due_schedule(f"large {number}", on)
+    firing.fire_due(NOW, 10, holder=holder())
+    assert firings_forget(now=NOW + timedelta(days=400), scopes=2) == 1
+    assert firings_forget(now=NOW + timedelta(days=400), scopes=2) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
 import sys
@@ -17,6 +18,9 @@ from tests.faults.harness import DOORS, ROOT, Product, wait_for
 LOCK_TIMEOUT = "0.3"  # seconds; three attempts are made before a caller is told that it is busy
 WAITING_PER_RACK = "1"
 UNLIMITED = "10000000"
+# What docs/doors.md shows as the configuration of endpoints is theirs. No worker runs, so that nobody is ever called.
+ENDPOINTS = re.findall(r"^```json\n(.*?)^```$", (ROOT / "docs" / "doors.md").read_text(), re.MULTILINE | re.DOTALL)[0]
+SECRET = {"INVENTORY_SECRET": "known to these tests alone"}
 
 
 class Doors:
@@ -38,6 +42,8 @@ class Doors:
             FLOWSCHED_MAX_WAITING_PER_RACK=WAITING_PER_RACK,
             FLOWSCHED_API_REQUESTS_PER_MINUTE=UNLIMITED,
             FLOWSCHED_WEB_WORKERS="1",
+            FLOWSCHED_ENDPOINTS=ENDPOINTS,
+            **SECRET,
             DJANGO_SETTINGS_MODULE="flowsched.settings",
         )
         return env | {"DATABASE_URL": f"{env['DATABASE_URL']}&application_name={DOORS}"}

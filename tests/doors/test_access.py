@@ -34,6 +34,8 @@ REST = {
     "me/": {"GET": KNOWN},
     "schedules/": {"GET": READ, "POST": PLAN},
     "schedules/check-conflicts/": {"POST": READ},
+    "schedules/dry-run/": {"POST": PLAN},  # and the endpoint's own permission, see tests/rest/test_calls.py
+    "schedules/<str:id>/dry-run/": {"POST": OPERATE},
     "schedules/<str:id>/": {"GET": READ, "PATCH": OPERATE, "DELETE": PLAN},
     "schedules/<str:id>/pause/": {"POST": OPERATE},
     "schedules/<str:id>/resume/": {"POST": OPERATE},
@@ -49,6 +51,9 @@ REST = {
     "tasks/<str:id>/": {"GET": READ},
     "tasks/<str:id>/cancel/": {"POST": OPERATE},
     "tasks/<str:id>/acknowledge/": {"POST": OPERATE},
+    "runs/": {"GET": READ},
+    "runs/<str:id>/": {"GET": READ},
+    "runs/<str:id>/cancel/": {"POST": OPERATE},
     "racks/": {"GET": READ, "POST": STOCK},
     "racks/<str:id>/": {"GET": READ},
     "components/": {"GET": READ, "POST": STOCK},

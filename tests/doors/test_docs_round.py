@@ -59,9 +59,10 @@ def test_the_round_runs_as_written_and_prints_what_it_says(doors, settings, tmp_
         else:
             assert masked(printed) == masked(text)
             shown += 1
-    assert shown == 3, "one output for each way in"
+    assert shown == 4, "one output for each way in, and one for calls"
     assert query("SELECT schedule_name, cause, split_part(actor, ':', 1), submitted_count FROM firing ORDER BY id") == [
         ("Nightly reset, REST", "manual", "svc", 1),
         ("Nightly reset, gRPC", "manual", "svc", 1),
         ("Nightly reset, CLI", "manual", "cli", 1),
+        ("Rack report", "manual", "cli", 1),
     ]

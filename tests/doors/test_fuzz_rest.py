@@ -38,6 +38,15 @@ NAME, CREATE = (
 SCHEDULE = f"schedules/{{$schedule {NAME}}}/"
 INFO = {"manufacturer": "M", "model": "X", "serial_number": "S9", "description": "d"}
 PART = {"type": "compute", "info": {"name": "p", **INFO}, "component_id": "e", "position": {"slot_id": 1}}
+CALL = {  # of an endpoint of tests/doors/servers.py
+    "type": "http_call",
+    "target": {
+        "kind": "api", "endpoint": "inventory", "method": "POST", "path": "/v1/racks/{{ rack.name }}",
+        "query": {"at": "{{ now }}"}, "body": {"deep": [{"of": "{{ task.id }}"}]}, "headers": {"X-Env": "lab"},
+    },
+    "identity": {"kind": "service_account"},
+    "policy": {"timeout": 2.5, "retries": 3, "retry_backoff": "linear", "max_running_instances": 1},
+}  # fmt: skip
 SOUND = {  # a body that each path takes, to be made unsound
     ("POST", "schedules/"): CREATE | {"misfire_grace": "30m", "queue_options": {"queue_timeout_seconds": 60}},
     ("PATCH", SCHEDULE): {"name": NAME, "overlap_policy": "queue", "misfire_grace": None, "spec": CREATE["spec"]},
@@ -55,6 +64,8 @@ SOUND = {  # a body that each path takes, to be made unsound
     ("POST", f"nvl-domains/{rack_id(404)}/attach/"): {"racks": ["rack-1"]},
     ("POST", f"nvl-domains/{rack_id(404)}/detach/"): {"racks": ["rack-1"]},
     ("POST", "schedules/preview/"): {"spec": CREATE["spec"]},
+    ("POST", "schedules/dry-run/"): {"operation": CALL, "target_spec": racks(1), "name": "new"},
+    ("POST", SCHEDULE + "dry-run/"): {"rack": "rack-1"},
 }
 
 HARMFUL = ("deep lists", "beyond a double", "NUL", "lone surrogate", "duplicate keys", "a list")  # of BODIES

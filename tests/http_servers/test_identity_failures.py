@@ -104,6 +104,8 @@ def test_a_token_server_that_fails(sink, tokens, caplog, path, told):
         ((GOOD | {"access_token": ["t"]}, 200), "without an access token"),
         ((GOOD | {"access_token": "a\r\nX: 1"}, 200), "without an access token"),
         ((GOOD | {"access_token": "a b"}, 200), "without an access token"),
+        ((GOOD | {"access_token": "t\u00e9"}, 200), "without an access token"),
+        ((GOOD | {"access_token": "a\0b"}, 200), "without an access token"),
         ((GOOD | {"token_type": "mac"}, 200), "no bearer token"),
         ((GOOD | {"expires_in": "soon"}, 200), "no token"),
         ((GOOD | {"expires_in": -1}, 200), "no number of seconds"),

@@ -23,7 +23,7 @@ def ask(url, where, **more):
     return asyncio.run(get())
 
 
-@pytest.mark.parametrize("path", ["/a/../b", "/a/./b", "/a b", "/ü", "/a?b", "/a#b", "/a\tb", "/%zz"])
+@pytest.mark.parametrize("path", ["/a/../b", "/a/./b", "/a b", "/ü", "/a?b", "/a#b", "/a\tb"])
 def test_a_path_that_httpx_would_change_is_not_sent(path):
     wanted = Wanted(endpoint("https://inventory.example/api").base_url, "GET", path, (), (), None, 1)
     with pytest.raises(NotAllowed, match="path"):

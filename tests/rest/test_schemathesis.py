@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,12 +10,18 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
+from tasks.http.call import METHODS
 from tests.faults.harness import Product, wait_for
 from tests.inventory.conftest import EXAMPLE
 from tests.rest.helpers import make_token, make_user
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 CONFIG = Path(__file__).with_name("schemathesis.toml")
+# Called as nobody, so that a body's identity decides nothing. No worker runs: nobody is called.
+ENDPOINTS = {
+    "inventory": {"kind": "api", "base_url": "https://inventory.example", "methods": list(METHODS)},
+    "chat": {"kind": "gateway", "base_url": "https://hooks.example"},
+}
 
 
 @pytest.fixture
@@ -23,7 +30,7 @@ def web(tmp_path):
     product = Product(tmp_path)
     process = product.start(
         "serve_web", FLOWSCHED_WEB_BIND="127.0.0.1:0", FLOWSCHED_API_REQUESTS_PER_MINUTE="1000000",
-        FLOWSCHED_LOCK_TIMEOUT="0.5",
+        FLOWSCHED_LOCK_TIMEOUT="0.5", FLOWSCHED_ENDPOINTS=json.dumps(ENDPOINTS),
     )  # fmt: skip
     url = ""
 

@@ -1,4 +1,4 @@
-"""Who may call what of schedules, scopes and firings: every URL and method, and every role (D-22, TH-1)."""
+"""Who may call what of schedules, scopes, firings and runs: every URL and method, and every role (D-22, TH-1)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from audit.models import AuditEntry
 from dispatcher import api as dispatcher_api
 from schedules import api as schedules_api
 from scopes import api as scopes_api
+from scopes import api_calls as calls_api
+from tasks import api_runs as runs_api
 from tests.rest.calls import NOBODY
 from tests.rest.helpers import Rest, rest
 
@@ -21,6 +23,8 @@ MAY = {
     ("schedules", "POST"): PLANNERS,
     ("schedules-preview", "POST"): ALL,
     ("schedules-check-conflicts", "POST"): ALL,
+    ("schedules-dry-run", "POST"): PLANNERS,
+    ("schedule-dry-run", "POST"): OPERATORS,
     ("schedule", "GET"): ALL,
     ("schedule", "PATCH"): OPERATORS,
     ("schedule", "DELETE"): PLANNERS,
@@ -36,10 +40,13 @@ MAY = {
     ("scope", "DELETE"): PLANNERS,
     ("firings", "GET"): ALL,
     ("firing", "GET"): ALL,
+    ("runs", "GET"): ALL,
+    ("run", "GET"): ALL,
+    ("run-cancel", "POST"): OPERATORS,
 }
 ROUTES = {
     (url.name, method): (str(url.pattern), url.callback.view_class.verbs[method])
-    for module in (schedules_api, scopes_api, dispatcher_api)
+    for module in (schedules_api, scopes_api, calls_api, dispatcher_api, runs_api)
     for url in module.urlpatterns
     for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
     if hasattr(url.callback.view_class, method.lower())

@@ -20,6 +20,7 @@ from schedules.models import TaskSchedule
 from schedules.selectors import schedule_get, schedules_list
 from schedules.services import schedule_create, schedule_delete, schedule_pause, schedule_resume
 from schedules.specs import runs_of
+from scopes.dry_run import schedule_dry_run
 from scopes.services import scopes_add, scopes_reconcile, scopes_remove
 from tasks.hold import hold_current, hold_json, hold_line
 from tasks.models import Hold
@@ -41,12 +42,13 @@ class Command(FlowCommand):
     def run(self, **options: Any) -> int | None:
         """Call the verb's method."""
         name = options["verb"] if options["verb"] != "scope" else f"scope_{options['action']}"
-        code: int | None = getattr(self, f"_{name}")(options)
+        code: int | None = getattr(self, f"_{name.replace('-', '_')}")(options)
         return code
 
     def _create(self, options: dict[str, Any]) -> None:
         timing = arguments.timing_from(options)
         assert timing is not None  # argparse requires one
+        grace = options["grace"]
         row = schedule_create(
             name=options["name"],
             spec_type=timing[0],
@@ -56,7 +58,7 @@ class Command(FlowCommand):
             overlap_policy=options["overlap"] or "skip",
             targets=arguments.targets_from(options),
             queue_timeout=arguments.duration_from(options["queue_timeout"], "queue_timeout"),
-            misfire_grace=arguments.duration_from(options["grace"], "grace"),
+            misfire_grace=UNSET if grace is None else arguments.duration_from(grace, "grace"),
             by=Actor.cli(),
             now=clock.now(),
         )
@@ -158,6 +160,16 @@ class Command(FlowCommand):
             empty="It has no next run.",
         )
         self._print_reach(reach)
+
+    def _dry_run(self, options: dict[str, Any]) -> int:
+        row = schedule_get(options["name"])
+        found = schedule_dry_run(schedule_id=row.id, rack=options["rack"], now=clock.now())
+        if options["json"]:
+            self.print_json(rendering.dry_run_json(found))
+        else:
+            for line in rendering.dry_run_lines(found):
+                self.stdout.write(line)
+        return 0 if found.would_run else REFUSED
 
     def _history(self, options: dict[str, Any]) -> None:
         limit = arguments.bounded(options, "limit", PAGE)
