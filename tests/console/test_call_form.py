@@ -119,6 +119,14 @@ def test_another_kind_of_endpoint_and_back_loses_nothing(client):
         assert back[name] == POST[name], name
 
 
+def test_without_a_script_a_button_shows_the_fields(client):
+    before = stored()
+    answer = client.post(ADD, {**filled(), "do": "endpoint", "call_endpoint": "hooks"})
+    assert 'id="id_call_payload"' in answer.content.decode()
+    assert "Not saved" not in text_of(answer)
+    assert stored() == before
+
+
 def fields_of_part(response) -> dict[str, str]:
     """What a browser would send of the fragment."""
     response.content = b'<form id="schedule-form">' + response.content + b"</form>"
