@@ -25,6 +25,7 @@ class Form:
     """One form: what was typed and picked, what it was opened with, and what there is to say.
 
     `schedule` None: a new one, created once under `nonce`. `rackless`: it makes one call without a rack.
+    `ticks` are the component types ticked for all racks, `ticks_applied` those that the racks were shown to have.
     """
 
     typed: Typed
@@ -35,12 +36,19 @@ class Form:
     opened_picks: Picks = field(default_factory=dict)
     rackless: bool = False
     choices: Choices | None = None
+    ticks: tuple[str, ...] = ()
+    ticks_applied: tuple[str, ...] = ()
     names: str = ""
     page: int = 1
     nonce: UUID = field(default_factory=uuid4)
     wrong: dict[str, str] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+
+    @property
+    def ticks_pending(self) -> frozenset[str]:
+        """The types whose ticks for all racks were changed and not applied to them yet."""
+        return frozenset(self.ticks) ^ frozenset(self.ticks_applied) if len(self.picks) > 1 else frozenset()
 
 
 def form_new(zone: ZoneInfo, *, racks: list[str], copied: TaskSchedule | None) -> Form:
@@ -68,6 +76,7 @@ def form_posted(data: QueryDict, schedule: TaskSchedule | None) -> Form:
     form.nonce = uuid_or_none(data.get("nonce", "")) or form.nonce
     form.page = _number(data.get("page", ""), least=1)
     form.choices = Choices.posted(data)
+    form.ticks, form.ticks_applied = tuple(data.getlist("all_type")), tuple(data.getlist("was_all_type"))
     form.rackless = bool(data.get("rackless"))
     try:
         form.picks = picks_read(data.get("racks", ""))

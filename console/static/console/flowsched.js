@@ -320,6 +320,9 @@
       hits = $("#rack-hits"),
       pick = $("#id_pick"),
       add = $("#rack-add");
+    schedule.addEventListener("change", (event) => {
+      if (event.target.matches("[data-all-type]")) $("#apply-all").dispatchEvent(new CustomEvent("fs:all"));
+    });
     const racks = () => ($("[data-racks]", schedule) || {}).value;
     let before = racks();
     schedule.addEventListener("htmx:afterSwap", (event) => {
