@@ -29,6 +29,7 @@ class Confirmation:
     title: str
     button: str
     back: str
+    back_label: str = "Cancel"  # says what it keeps where the verb itself is one of ending
     says: Sequence[str] = ()
     notes: Sequence[str] = ()
     racks: Sequence[str] = ()
@@ -55,6 +56,7 @@ class Confirmation:
             "title": self.title,
             "button": self.button,
             "back": self.back,
+            "back_label": self.back_label,
             "says": self.says,
             "notes": self.notes,
             "racks": self.racks,

@@ -150,14 +150,15 @@ def _cancel_confirmation(task: Task) -> Confirmation:
     rack = task.rack_name or "no rack"
     waiting = task.status == TaskStatus.WAITING
     if waiting:
-        says = [f"Remove this task from the queue of {rack}. Nothing has been sent to the rack."]
+        says = [f'Remove "{row.label}" from the queue of {rack}. Nothing has been sent to the rack.']
     else:
         done = f" Components already done stay so: {task.progress_done} of {task.progress_total}."
         says = [f'Ask the executor to stop "{row.label}" on {rack}.{done if task.progress_total else ""}']
     return Confirmation(
-        title=f"{'Remove' if waiting else 'Stop'} {row.label} on {rack}?",
-        button="Remove from queue" if waiting else "Stop this task",
+        title="Stop this task?",
+        button="Remove from queue" if waiting else "Stop task",
         back=reverse("admin:task", args=[task.pk]),
+        back_label="Keep it waiting" if waiting else "Keep it running",
         says=says,
         seen={"status": task.status},
     )

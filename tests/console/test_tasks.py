@@ -72,7 +72,7 @@ def test_one_task_with_its_run(signed_in):
     assert "Running" in said
     assert "3 Compute" in said
     assert "Run 1 · running" in said
-    assert "Cancel…" in said
+    assert "Stop task…" in said
     assert client.get("/admin/tasks/nonsense/").status_code == 404
 
 
@@ -82,12 +82,25 @@ def test_cancelling_a_waiting_task(signed_in):
     before = stored()
     shown = client.get(url(task, "task_cancel"))
     assert stored() == before
-    assert "Remove this task from the queue of r02. Nothing has been sent to the rack." in text_of(shown)
+    assert 'Remove "power on" from the queue of r02. Nothing has been sent to the rack.' in text_of(shown)
     done = client.post(url(task, "task_cancel"), hidden(shown), follow=True)
     assert "The task is cancelled." in text_of(done)
     task.refresh_from_db()
     assert task.status == "terminated"
     assert AuditEntry.objects.filter(verb="task.cancel", door="admin", actor="operator").exists()
+
+
+def test_the_way_back_says_what_it_keeps(signed_in):
+    """Beside a verb that ends something, "Cancel" may be read as either."""
+    rack = make_rack(name="r02")
+    client = signed_in("operator")
+    running, waiting = make_task(rack, "restart", status="running"), make_task(rack, status="waiting")
+    for task, back, verb in ((running, "Keep it running", "Stop task"), (waiting, "Keep it waiting", "Remove from")):
+        body = client.get(url(task, "task_cancel")).content.decode()
+        assert "<h1>Stop this task?" in body
+        assert f"autofocus data-cancel>{back}</a>" in body
+        assert f">{verb}" in body[body.index("data-cancel") :]
+        assert ">Cancel<" not in body
 
 
 def test_a_task_that_moved_meanwhile_is_not_cancelled(signed_in):
