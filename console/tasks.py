@@ -13,7 +13,9 @@ from console.confirm import Confirmation, Moved, confirmed
 from console.listing import chips, rows_of
 from console.pages import Page, say
 from console.schedules_reads import OPERATIONS
+from console.stopping import afterwards
 from console.tasks_reads import BETWEEN, LABELS, VIEWS, TaskRow, counts_of, task_rows, tasks_found
+from console.viewer import Viewer
 from dispatcher.models import FiringScope
 from flowsched.errors import InvalidInput, NotFound
 from inventory.identifiers import parse_uuid
@@ -89,7 +91,7 @@ class TaskCancelPage(Page):
         """Do it."""
         task = _task(id)
         try:
-            confirmed(request, _cancel_confirmation(task))
+            confirmed(request, _cancel_confirmation(task, self.viewer))
         except Moved:
             return self._show(task, moved=f"The task is {task.status} now.", status=409)
         ended = task_cancel(task_id=task.pk, by=self.viewer.by, now=self.viewer.now)
@@ -98,7 +100,7 @@ class TaskCancelPage(Page):
         return redirect("admin:task", task.pk)
 
     def _show(self, task: Task, *, moved: str = "", status: int = 200) -> HttpResponse:
-        confirmation = _cancel_confirmation(task)
+        confirmation = _cancel_confirmation(task, self.viewer)
         return self.render("console/confirm.html", status=status, **confirmation.context(moved=moved))
 
 
@@ -145,7 +147,7 @@ class TaskDecidePage(Page):
         )
 
 
-def _cancel_confirmation(task: Task) -> Confirmation:
+def _cancel_confirmation(task: Task, viewer: Viewer) -> Confirmation:
     row: TaskRow = task_rows([task])[0]
     rack = task.rack_name or "no rack"
     waiting = task.status == TaskStatus.WAITING
@@ -159,7 +161,7 @@ def _cancel_confirmation(task: Task) -> Confirmation:
         button="Remove from queue" if waiting else "Stop task",
         back=reverse("admin:task", args=[task.pk]),
         back_label="Keep it waiting" if waiting else "Keep it running",
-        says=says,
+        says=[*says, *afterwards(task, viewer)],
         seen={"status": task.status},
     )
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
+
 import pytest
 from django.urls import reverse
 
 from audit.models import AuditEntry
 from flowsched import clock
+from schedules.models import TaskSchedule
+from schedules.services import schedule_pause
+from scopes.models import TaskScheduleScope
 from tasks.models import Run, Task
 from tests.console.helpers import BUDGET, hidden, queries_of, stored, text_of
+from tests.console.people import browse
+from tests.schedules.helpers import ALICE, make_schedule, whole
 from tests.tasks_runs.helpers import begin, make_rack, make_task
 
 pytestmark = pytest.mark.django_db
@@ -101,6 +109,38 @@ def test_the_way_back_says_what_it_keeps(signed_in):
         assert f"autofocus data-cancel>{back}</a>" in body
         assert f">{verb}" in body[body.index("data-cancel") :]
         assert ">Cancel<" not in body
+
+
+def test_stopping_says_what_starts_it_again_and_who_waits_behind_it(signed_in):
+    rack = make_rack(name="r02")
+    row = make_schedule("Nightly reset", targets=whole(rack), now=clock.now())
+    TaskSchedule.objects.filter(pk=row.pk).update(next_run_at=clock.now() + timedelta(seconds=40, milliseconds=600))
+    task = make_task(rack, "restart", status="running", schedule_id=row.pk, schedule_name=row.name)
+    client = signed_in("planner")
+    assert "behind it" not in text_of(client.get(url(task, "task_cancel")))
+    for _ in range(2):
+        make_task(rack, status="waiting")
+    shown = client.get(url(task, "task_cancel"))
+    assert re.search(r'"Nightly reset" starts this again on r02 at its next run, .*, in [34]\d s', text_of(shown))
+    assert "2 tasks wait behind it and may begin once it has ended." in text_of(shown)
+    pause = reverse("admin:schedule_verb", args=[row.pk, "pause"])
+    assert f'<a href="{pause}">' in shown.content.decode()
+    assert queries_of(client, url(task, "task_cancel")) <= BUDGET
+    schedule_pause(schedule_id=row.pk, reason="chiller", by=ALICE, now=clock.now())
+    shown = client.get(url(task, "task_cancel"))
+    assert '"Nightly reset" does not start this again (no next run: paused).' in text_of(shown)
+    assert pause not in shown.content.decode()
+    TaskScheduleScope.objects.filter(schedule=row).delete()
+    assert '"Nightly reset" reaches r02 no longer' in text_of(client.get(url(task, "task_cancel")))
+
+
+def test_who_may_not_pause_is_not_led_there(signed_in):
+    rack = make_rack(name="r02")
+    row = make_schedule("Nightly reset", targets=whole(rack), now=clock.now())
+    task = make_task(rack, "restart", schedule_id=row.pk, schedule_name=row.name)
+    body = browse("viewer", verbs=["task.cancel"]).get(url(task, "task_cancel")).content.decode()
+    assert "starts this again" in body
+    assert "/do/pause/" not in body
 
 
 def test_a_task_that_moved_meanwhile_is_not_cancelled(signed_in):
