@@ -33,6 +33,7 @@ class Confirmation:
     says: Sequence[str] = ()
     notes: Sequence[str] = ()
     racks: Sequence[str] = ()
+    listed: Sequence[str] = ()  # what it acts on, a line each
     seen: Mapping[str, str] = field(default_factory=dict)
     disruptive: bool = False
     reason_asked: bool = False
@@ -60,6 +61,7 @@ class Confirmation:
             "says": self.says,
             "notes": self.notes,
             "racks": self.racks,
+            "listed": self.listed,
             "typed": self.typed,
             "disruptive": self.disruptive,
             "reason_asked": self.reason_asked,

@@ -115,6 +115,7 @@ class SchedulesVerbPage(Page):
             says=form.says(subjects, self.viewer),
             notes=words.notes(verb, subjects),
             racks=racks,
+            listed=words.pause_lists(subjects, self.viewer) if verb == "pause" else [],
             seen={str(s.id): f"{s.version} {s.state}" for s in subjects},
             disruptive=verb == "trigger" and any(s.disruptive for s in subjects),
             reason_asked=verb == "pause",

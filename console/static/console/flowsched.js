@@ -98,8 +98,8 @@
   addEventListener("pageshow", (event) => {
     if (event.persisted) $$("form[data-once]").forEach((form) => delete form.dataset.sent);
   });
-  const cancel = $("[data-cancel]");
-  if (cancel && !$(".error[role=alert]")) cancel.focus();
+  const first = $("[data-focus]") || $("[data-cancel]");
+  if (first && !$(".error[role=alert]")) first.focus();
 
   /* Lists: Shift takes a range of rows, and the bar says how many are taken. */
   let lastBox = null;
