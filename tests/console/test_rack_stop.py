@@ -70,7 +70,8 @@ def test_each_task_and_each_schedule_is_answered_in_a_row(rack):
     assert Run.objects.get().cancel_requested_at
     assert Task.objects.get(rack_name="r12", code="power_off").status == "terminated"
     assert Task.objects.get(rack_name="r14").status == "pending"
-    verbs = AuditEntry.objects.filter(actor="root", door="admin", refused="").exclude(verb="session.begin").values_list("verb", flat=True)
+    found = AuditEntry.objects.filter(actor="root", door="admin", refused="", verb__in=["scope.remove", "task.cancel"])
+    verbs = found.values_list("verb", flat=True)
     assert sorted(verbs) == ["scope.remove", "task.cancel", "task.cancel"]
 
 
