@@ -138,6 +138,19 @@ def test_13_picking_racks_and_types_counts_before_saving(form):
     assert TaskSchedule.objects.count() == 1
 
 
+def test_enter_in_the_time_zone_does_not_send_the_form(form):
+    page = form.page
+    pick(page, "r01")
+    page.fill(CRON, "30 2 * * *")
+    page.fill("#id_timezone", "New York")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    said = "'New York' is not a time zone; did you mean America/New_York?"
+    expect(page.locator("[data-error-for=timezone]")).to_have_text(said)
+    assert page.locator("#errors").count() == 0
+    assert not TaskSchedule.objects.exists()
+
+
 def test_a_tick_for_all_racks_counts_at_once(form):
     page = form.page
     pick(page, "r01")

@@ -320,6 +320,9 @@
       hits = $("#rack-hits"),
       pick = $("#id_pick"),
       add = $("#rack-add");
+    schedule.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && event.target.matches("[data-zones]")) event.preventDefault(); // it takes a name of the list
+    });
     schedule.addEventListener("change", (event) => {
       if (event.target.matches("[data-all-type]")) $("#apply-all").dispatchEvent(new CustomEvent("fs:all"));
     });
