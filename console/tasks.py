@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from django.http import HttpRequest, HttpResponse
@@ -11,6 +13,7 @@ from django.urls import reverse
 from console.asked import moment_of
 from console.confirm import Confirmation, Moved, confirmed
 from console.listing import chips, rows_of
+from console.moments import span
 from console.pages import Page, say
 from console.schedules_reads import OPERATIONS
 from console.stopping import afterwards
@@ -22,9 +25,25 @@ from inventory.identifiers import parse_uuid
 from tasks.models import Run, Task
 from tasks.selectors import runs_of, task_get
 from tasks.services import task_acknowledge, task_cancel
-from tasks.states import ACTIVE, TaskStatus
+from tasks.states import ACTIVE, FINISHED, TaskStatus
 
 MESSAGE_SHOWN: Final = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt of a run, as it was recorded; `more` are entries of other versions, as words."""
+
+    began: datetime | None
+    ended: datetime | None
+    state: str
+    message: str
+    more: str
+
+    @property
+    def took(self) -> str:
+        """How long it lasted; empty where that is not known."""
+        return span(self.ended - self.began) if self.began and self.ended else ""
 
 
 class TasksPage(Page):
@@ -74,6 +93,7 @@ class TaskPage(Page):
             scope=scope,
             active=task.status in ACTIVE,
             unknown=row.word == "unknown",
+            ended=task.status in FINISHED,
             asked=next((run.cancel_requested_at for run in runs if run.cancel_requested_at), None),
         )
 
@@ -96,7 +116,7 @@ class TaskCancelPage(Page):
             return self._show(task, moved=f"The task is {task.status} now.", status=409)
         ended = task_cancel(task_id=task.pk, by=self.viewer.by, now=self.viewer.now)
         stopped = ended.status not in ACTIVE
-        say(request, "The task is cancelled." if stopped else "Stop requested; waiting for the executor.")
+        say(request, "The task is cancelled." if stopped else "Stop requested.")
         return redirect("admin:task", task.pk)
 
     def _show(self, task: Task, *, moved: str = "", status: int = 200) -> HttpResponse:
@@ -173,6 +193,23 @@ def _task(text: str) -> Task:
         raise NotFound("there is no task with this address") from None
 
 
-def _attempts(run: Run) -> list[dict[str, Any]]:
-    entries = [entry for entry in run.attempts if isinstance(entry, dict)] if isinstance(run.attempts, list) else []
-    return [{key: str(value)[:MESSAGE_SHOWN] for key, value in entry.items()} for entry in entries]
+def _attempts(run: Run) -> list[Attempt]:
+    """The attempts, whatever stands in the column."""
+    entries = run.attempts if isinstance(run.attempts, list) else []
+    return [_attempt(entry) for entry in entries if isinstance(entry, dict)]
+
+
+def _attempt(entry: dict[str, Any]) -> Attempt:
+    text = {key: str(value)[:MESSAGE_SHOWN] for key, value in entry.items() if value is not None and value != ""}
+    text.pop("attempt", None)  # its place says the same
+    return Attempt(
+        began=moment_of(text.pop("started_at", "")),
+        ended=moment_of(text.pop("ended_at", "")),
+        state=_words(text.pop("state", "")),
+        message=text.pop("message", ""),
+        more=", ".join(f"{_words(key)}: {value}" for key, value in text.items()),
+    )
+
+
+def _words(key: str) -> str:
+    return key.replace("_", " ")

@@ -89,3 +89,9 @@ def of(mapping: Mapping[str, Any], key: str) -> Any:
 def words(text: str) -> list[str]:
     """The words of a text."""
     return text.split()
+
+
+@register.filter
+def spaced(key: str) -> str:
+    """A key as words: `timed_out` as `timed out`."""
+    return key.replace("_", " ")

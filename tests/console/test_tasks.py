@@ -153,6 +153,42 @@ def test_a_task_that_moved_meanwhile_is_not_cancelled(signed_in):
     assert "The task is completed now." in text_of(answer)
 
 
+def test_a_task_that_never_began_says_so_and_waits_for_nobody(signed_in):
+    task = make_task(make_rack(name="r02"), status="waiting")
+    client = signed_in("operator")
+    assert "Waits until" in text_of(client.get(url(task)))
+    done = text_of(client.post(url(task, "task_cancel"), hidden(client.get(url(task, "task_cancel"))), follow=True))
+    assert done.count("It never began.") == 2
+    for words in ("waiting for the executor", "not started", "not begun yet", "Waits until"):
+        assert words not in done, words
+
+
+def test_stopping_what_runs_is_asked_for_once(signed_in):
+    task = make_task(make_rack(name="r02"), "restart")
+    begin(task)
+    client = signed_in("operator")
+    done = text_of(client.post(url(task, "task_cancel"), hidden(client.get(url(task, "task_cancel"))), follow=True))
+    assert done.count("waiting for the executor") == 1
+
+
+def test_attempts_are_words_and_times(signed_in):
+    task = make_task(make_rack(name="r02"), "restart")
+    attempts = [
+        {
+            "attempt": 1, "started_at": "2026-03-01T07:30:04.5+00:00", "ended_at": "2026-03-01T07:32:09+00:00",
+            "state": "timed_out", "message": "BMC timed out",
+        },
+        {"attempt": 2, "started_at": "nonsense", "of_old": {"x": [1]}},
+    ]  # fmt: skip
+    Run.objects.filter(pk=begin(task).run_id).update(attempts=[*attempts, "x"])
+    response = signed_in("viewer").get(url(task))
+    said = text_of(response)
+    assert "1 Sun 1 Mar 07:30:04 UTC 2 min 4 s Timed out BMC timed out" in said
+    assert "2 not known not known Not known none · of old: {'x': [1]}" in said
+    assert "started_at" not in said
+    assert '<time datetime="2026-03-01T07:30:04Z">' in response.content.decode()
+
+
 def test_deciding_about_an_outcome_in_doubt(signed_in):
     """D-16."""
     task = in_doubt()
