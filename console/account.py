@@ -14,7 +14,8 @@ from access.services import timezone_set
 from console import moments
 from console.pages import Page, say
 from console.viewer import viewer_of
-from schedules.zones import parse_zone_name, zone_names
+from console.zones import zone_named
+from schedules.zones import zone_names
 
 
 class ZonePage(Page):
@@ -26,7 +27,7 @@ class ZonePage(Page):
     def post(self, request: HttpRequest) -> HttpResponse:
         """Set it and go back."""
         wanted = request.POST.get("timezone_button") or request.POST.get("timezone", "")
-        zone = parse_zone_name(wanted.strip())
+        zone = zone_named(wanted.strip(), field="timezone").key
         timezone_set(user_id=self.viewer.caller.user_id, timezone=zone, by=self.viewer.by, now=self.viewer.now)
         say(request, f"Times are shown in {zone}.")
         back = request.POST.get("next", "")

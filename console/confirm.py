@@ -29,9 +29,11 @@ class Confirmation:
     title: str
     button: str
     back: str
+    back_label: str = "Cancel"  # says what it keeps where the verb itself is one of ending
     says: Sequence[str] = ()
     notes: Sequence[str] = ()
     racks: Sequence[str] = ()
+    listed: Sequence[str] = ()  # what it acts on, a line each
     seen: Mapping[str, str] = field(default_factory=dict)
     disruptive: bool = False
     reason_asked: bool = False
@@ -55,9 +57,11 @@ class Confirmation:
             "title": self.title,
             "button": self.button,
             "back": self.back,
+            "back_label": self.back_label,
             "says": self.says,
             "notes": self.notes,
             "racks": self.racks,
+            "listed": self.listed,
             "typed": self.typed,
             "disruptive": self.disruptive,
             "reason_asked": self.reason_asked,

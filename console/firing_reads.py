@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -29,6 +30,7 @@ class FiringRow:
 
     tally: Tally
     counts: list[Count]
+    why: str = ""  # of the one rack that got no task, where there is one such rack
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,22 @@ def firings_page(request: HttpRequest, schedule_id: UUID, *, outcome: str, rack:
     found = rows_of(request, query)
     tallies = [Tally(f.pk, f.due_at, f.fired_at, f.cause, f.actor, f.state, f.reason) for f in found.rows]
     tally(tallies)
-    return [FiringRow(each, counts(each.groups)) for each in tallies], found
+    alone = _alone([each for each in tallies if _refused(each) == 1])
+    return [FiringRow(each, counts(each.groups), alone.get(each.firing_id, "")) for each in tallies], found
+
+
+def _refused(each: Tally) -> int:
+    """How many racks of a firing got no task, and will get none from it."""
+    return sum(group.racks for group in each.groups if group.state not in {"submitted", "pending"})
+
+
+def _alone(tallies: Sequence[Tally]) -> dict[int, str]:
+    """The rack that alone got no task, and why, of each of these firings: one query."""
+    if not tallies:
+        return {}
+    rows = FiringScope.objects.filter(firing_id__in=[each.firing_id for each in tallies])
+    refused = rows.exclude(state__in=["submitted", "pending"]).values_list("firing_id", "rack_name", "reason")
+    return {firing_id: f"{rack}: {reason}" if rack else reason for firing_id, rack, reason in refused if reason}
 
 
 def rack_rows(firing_id: int, schedule_id: UUID) -> list[RackOutcome]:

@@ -25,7 +25,7 @@ def schedule(schedule_id: UUID | str) -> str:
 
 def firing(schedule_id: UUID | str, firing_id: int) -> str:
     """One firing, opened, on its schedule's page."""
-    return f"{schedule(schedule_id)}?{urlencode({'tab': 'firings', 'firing': firing_id})}"
+    return f"{schedule(schedule_id)}?{urlencode({'tab': 'firings', 'firing': firing_id})}#firing-{firing_id}"
 
 
 def task(task_id: UUID | str) -> str:

@@ -21,6 +21,7 @@ from schedules.models import TaskSchedule
 from schedules.template import summary
 from scopes.models import TaskScheduleScope
 from tasks.models import Task
+from tasks.states import ACTIVE
 
 RECENT_TASKS: Final = 20
 MOST_SCHEDULES: Final = 200
@@ -54,7 +55,7 @@ class RackPage(Page):
 
     def get(self, request: HttpRequest, id: str) -> HttpResponse:
         """Show it."""
-        rack = _rack(id)
+        rack = rack_of(id)
         scopes = list(
             TaskScheduleScope.objects.filter(rack_id=rack.pk)
             .select_related("schedule")
@@ -73,6 +74,7 @@ class RackPage(Page):
             schedules=[self._reaching(scope.schedule) for scope in scopes],
             strip=rack_strip(rack.pk, [scope.schedule for scope in scopes], viewer=self.viewer),
             tasks=task_rows(tasks),
+            stoppable=bool(scopes) or any(task.status in ACTIVE for task in tasks),
         )
 
     def _reaching(self, schedule: TaskSchedule) -> tuple[TaskSchedule, str, str, str]:
@@ -80,7 +82,8 @@ class RackPage(Page):
         return schedule, summary(schedule.operation_template)[1], word, why
 
 
-def _rack(text: str) -> Rack:
+def rack_of(text: str) -> Rack:
+    """The rack of an address. Raises NotFound."""
     try:
         rack = Rack.objects.select_related("nvl_domain").filter(pk=parse_uuid(text)).first()
     except InvalidInput:

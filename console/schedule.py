@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 from uuid import UUID
 
@@ -45,6 +45,7 @@ class RackRow:
     word: str
     why: str
     streak: str
+    refusal: str = ""  # what the newest firing did instead of a task, and why
 
 
 class SchedulePage(Page):
@@ -97,8 +98,9 @@ class SchedulePage(Page):
         rows = _rack_rows(reach)
         page = _page(self.request.GET.get("page", ""))
         start = (page - 1) * RACKS_PER_PAGE
+        shown = rows[start : start + RACKS_PER_PAGE]
         return {
-            "racks": rows[start : start + RACKS_PER_PAGE],
+            "racks": _with_refusals(shown),
             "racks_total": len(rows),
             "page": page,
             "more": start + RACKS_PER_PAGE < len(rows),
@@ -134,6 +136,13 @@ def _rack_rows(reach: Sequence[Reach]) -> list[RackRow]:
         streak = "" if scope.skip_streak < STREAK else "streak" if scope.skip_streak < LONG_STREAK else "streak_long"
         rows.append(RackRow(scope, task, word, why, streak))
     return sorted(rows, key=_worst_first)
+
+
+def _with_refusals(rows: Sequence[RackRow]) -> list[RackRow]:
+    """The rows, those with a streak with its last reason: one query, none where all is well."""
+    streaks = [row.reach.scope_id for row in rows if row.reach.skip_streak]
+    refusals = selectors.last_refusals(streaks) if streaks else {}
+    return [replace(row, refusal=refusals.get(row.reach.scope_id, "")) for row in rows]
 
 
 def _worst_first(row: RackRow) -> tuple[int, bool, bool, str]:

@@ -16,6 +16,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from access.callers import require
+from console import links
 from console import schedule_words as words
 from console.confirm import Confirmation, Confirmed, Moved, confirmed, difference
 from console.pages import Page, say
@@ -115,6 +116,7 @@ class SchedulesVerbPage(Page):
             says=form.says(subjects, self.viewer),
             notes=words.notes(verb, subjects),
             racks=racks,
+            listed=words.pause_lists(subjects, self.viewer) if verb == "pause" else [],
             seen={str(s.id): f"{s.version} {s.state}" for s in subjects},
             disruptive=verb == "trigger" and any(s.disruptive for s in subjects),
             reason_asked=verb == "pause",
@@ -169,7 +171,7 @@ class SchedulesVerbPage(Page):
             Done(scope.rack_name or subject.name, "", "", scope.reason, badge=words.scope_word(scope.state))
             for scope in result.scopes
         ]
-        back = reverse("admin:schedule", args=[subject.id]) + f"?tab=firings&firing={result.firing.id}"
+        back = links.firing(subject.id, result.firing.id)
         sentence = words.submitted(result)
         noun = "Rack" if any(scope.rack_name for scope in result.scopes) else "Call"
         return self._table(noun, sentence, rows, back, back_label="See the firing", title=subject.name)

@@ -140,8 +140,22 @@ def pause_says(subjects: Sequence[Subject], viewer: Viewer) -> list[str]:
     del viewer
     active = sum(s.active for s in subjects)
     they = "It" if len(subjects) == 1 else "They"
-    rest = f" {_many(active, 'task')} already submitted keep running." if active else ""
+    rest = f" {_many(active, 'task')} already submitted {'keeps' if active == 1 else 'keep'} running." if active else ""
     return [f"{they} will not fire until resumed.{rest}"]
+
+
+def pause_lists(subjects: Sequence[Subject], viewer: Viewer) -> list[str]:
+    """Each schedule with its racks and the run that is given up first."""
+    return [
+        format_html('"{}" on {}: {}', s.name, _many(len(s.racks), "rack"), _given_up(s.schedule, viewer))
+        for s in subjects
+    ]
+
+
+def _given_up(schedule: TaskSchedule, viewer: Viewer) -> str:
+    if not schedule.enabled or schedule.next_run_at is None:
+        return "it has no next run to give up"
+    return format_html("gives up its run of {}", viewer.said(schedule.next_run_at))
 
 
 def resume_says(subjects: Sequence[Subject], viewer: Viewer) -> list[str]:
@@ -186,7 +200,7 @@ def delete_says(subjects: Sequence[Subject], viewer: Viewer) -> list[str]:
     del viewer
     racks = sum(len(s.racks) for s in subjects)
     active = sum(s.active for s in subjects)
-    stays = f" {_many(active, 'active task')} are not cancelled." if active else ""
+    stays = f" {_many(active, 'active task')} {'is' if active == 1 else 'are'} not cancelled." if active else ""
     entries = "1 rack entry goes" if racks == 1 else f"{racks} rack entries go"
     gone = f"{entries} with {'it' if len(subjects) == 1 else 'them'}.{stays} " if racks else stays.lstrip() + " "
     return [f"{gone.lstrip()}History and audit stay."]

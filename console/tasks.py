@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from django.http import HttpRequest, HttpResponse
@@ -12,9 +14,12 @@ from console.asked import moment_of
 from console.call_shown import call_run, facts_of, is_call
 from console.confirm import Confirmation, Moved, confirmed
 from console.listing import chips, rows_of
+from console.moments import span
 from console.pages import Page, say
 from console.schedules_reads import OPERATIONS
+from console.stopping import afterwards
 from console.tasks_reads import BETWEEN, LABELS, VIEWS, TaskRow, counts_of, task_rows, tasks_found
+from console.viewer import Viewer
 from dispatcher.models import FiringScope
 from flowsched.errors import InvalidInput, NotFound
 from inventory.identifiers import parse_uuid
@@ -22,9 +27,25 @@ from tasks.http.wording import endpoint_words
 from tasks.models import Run, Task
 from tasks.selectors import runs_of, task_get
 from tasks.services import task_acknowledge, task_cancel
-from tasks.states import ACTIVE, TaskStatus
+from tasks.states import ACTIVE, FINISHED, TaskStatus
 
 MESSAGE_SHOWN: Final = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt of a run, as it was recorded; `more` are entries of other versions, as words."""
+
+    began: datetime | None
+    ended: datetime | None
+    state: str
+    message: str
+    more: str
+
+    @property
+    def took(self) -> str:
+        """How long it lasted; empty where that is not known."""
+        return span(self.ended - self.began) if self.began and self.ended else ""
 
 
 class TasksPage(Page):
@@ -76,6 +97,7 @@ class TaskPage(Page):
             scope=scope,
             active=task.status in ACTIVE,
             unknown=row.word == "unknown",
+            ended=task.status in FINISHED,
             asked=next((run.cancel_requested_at for run in runs if run.cancel_requested_at), None),
         )
 
@@ -93,16 +115,16 @@ class TaskCancelPage(Page):
         """Do it."""
         task = _task(id)
         try:
-            confirmed(request, _cancel_confirmation(task))
+            confirmed(request, _cancel_confirmation(task, self.viewer))
         except Moved:
             return self._show(task, moved=f"The task is {task.status} now.", status=409)
         ended = task_cancel(task_id=task.pk, by=self.viewer.by, now=self.viewer.now)
         stopped = ended.status not in ACTIVE
-        say(request, "The task is cancelled." if stopped else "Stop requested; waiting for the executor.")
+        say(request, "The task is cancelled." if stopped else "Stop requested.")
         return redirect("admin:task", task.pk)
 
     def _show(self, task: Task, *, moved: str = "", status: int = 200) -> HttpResponse:
-        confirmation = _cancel_confirmation(task)
+        confirmation = _cancel_confirmation(task, self.viewer)
         return self.render("console/confirm.html", status=status, **confirmation.context(moved=moved))
 
 
@@ -150,23 +172,23 @@ class TaskDecidePage(Page):
         )
 
 
-def _cancel_confirmation(task: Task) -> Confirmation:
+def _cancel_confirmation(task: Task, viewer: Viewer) -> Confirmation:
     row: TaskRow = task_rows([task])[0]
     waiting = task.status == TaskStatus.WAITING
     if is_call(task.type):
         says = [_cancel_call(task)]
     elif waiting:
-        rack = task.rack_name or "no rack"
-        says = [f"Remove this task from the queue of {rack}. Nothing has been sent to the rack."]
+        says = [f'Remove "{row.label}" from the queue of {task.rack_name}. Nothing has been sent to the rack.']
     else:
         quoted = f'"{row.label}"'
         done = f" Components already done stay so: {task.progress_done} of {task.progress_total}."
         says = [f"Ask the executor to stop {_on(quoted, task)}.{done if task.progress_total else ''}"]
     return Confirmation(
-        title=f"{'Remove' if waiting else 'Stop'} {_on(row.label, task)}?",
-        button="Remove from queue" if waiting else "Stop this task",
+        title="Stop this task?",
+        button="Remove from queue" if waiting else "Stop task",
         back=reverse("admin:task", args=[task.pk]),
-        says=says,
+        back_label="Keep it waiting" if waiting else "Keep it running",
+        says=[*says, *afterwards(task, viewer)],
         seen={"status": task.status},
     )
 
@@ -208,6 +230,23 @@ def _task(text: str) -> Task:
         raise NotFound("there is no task with this address") from None
 
 
-def _attempts(run: Run) -> list[dict[str, Any]]:
-    entries = [entry for entry in run.attempts if isinstance(entry, dict)] if isinstance(run.attempts, list) else []
-    return [{key: str(value)[:MESSAGE_SHOWN] for key, value in entry.items()} for entry in entries]
+def _attempts(run: Run) -> list[Attempt]:
+    """The attempts, whatever stands in the column."""
+    entries = run.attempts if isinstance(run.attempts, list) else []
+    return [_attempt(entry) for entry in entries if isinstance(entry, dict)]
+
+
+def _attempt(entry: dict[str, Any]) -> Attempt:
+    text = {key: str(value)[:MESSAGE_SHOWN] for key, value in entry.items() if value is not None and value != ""}
+    text.pop("attempt", None)  # its place says the same
+    return Attempt(
+        began=moment_of(text.pop("started_at", "")),
+        ended=moment_of(text.pop("ended_at", "")),
+        state=_words(text.pop("state", "")),
+        message=text.pop("message", ""),
+        more=", ".join(f"{_words(key)}: {value}" for key, value in text.items()),
+    )
+
+
+def _words(key: str) -> str:
+    return key.replace("_", " ")

@@ -76,12 +76,15 @@ UPDATE task_schedule s
 
 
 def scopes_of(schedule_ids: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:
-    """The scopes of these schedules with their racks' names and last tasks' statuses, one query, in scope order."""
+    """The scopes of these schedules with their racks' names and last tasks, one query, in scope order."""
     found: dict[UUID, list[dict[str, Any]]] = defaultdict(list)
     rows = (
         TaskScheduleScope.objects.filter(schedule_id__in=schedule_ids)
         .order_by("schedule_id", "position", "id")
-        .values("id", "schedule_id", "rack_id", "rack__name", "position", "component_filter", "last_task__status")
+        .values(
+            *("id", "schedule_id", "rack_id", "rack__name", "position", "component_filter", "last_task_id"),
+            *("last_task__status", "last_task__created_at", "last_task__started_at"),
+        )
     )
     for row in rows:
         found[row["schedule_id"]].append(dict(row))

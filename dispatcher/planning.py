@@ -111,12 +111,21 @@ def _skip_overlapping(plan: FiringPlan, rows: list[dict[str, Any]], busy: set[UU
         if scope.state != "pending":
             continue
         if row["last_task__status"] in ACTIVE:
-            why = f"the previous task of this schedule on {scope.rack_name or 'it'} is still {row['last_task__status']}"
+            why = _still_active(scope.rack_name, row)
         elif scope.scope_id in busy:
             why = f"the previous firing of this schedule on {scope.rack_name or 'it'} is still under way"
         else:
             continue
         scope.state, scope.reason_code, scope.reason = "skipped", Reason.OVERLAP, why
+
+
+def _still_active(rack_name: str, row: dict[str, Any]) -> str:
+    """Which task, in what state, and since when: its start, or its making where it has not begun."""
+    since = row["last_task__started_at"] or row["last_task__created_at"]
+    return (
+        f"the previous task of this schedule on {rack_name or 'it'} is still {row['last_task__status']}, "
+        f"since {utc_seconds(since)} (task {row['last_task_id']})"
+    )
 
 
 def _refuse(plan: FiringPlan, why: str) -> None:

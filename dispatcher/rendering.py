@@ -215,7 +215,7 @@ def audit_words(entry: AuditEntry) -> str:
         return f"refused: {entry.refused}"
     before, after = entry.before or {}, entry.after or {}
     words = [
-        f"{key}: {_short(before[key])} → {_short(value)}" if key in before else f"{key}: {_short(value)}"
+        f"{key.replace('_', ' ')}: " + (f"{_short(before[key])} → " if key in before else "") + _short(value)
         for key, value in after.items()
         if before.get(key) != value
     ]

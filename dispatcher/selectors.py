@@ -260,3 +260,22 @@ def reach(schedule_id: UUID) -> list[Reach]:
     return [
         Reach(*(json.loads(value) if i == FILTER and value else value for i, value in enumerate(row))) for row in rows
     ]
+
+
+def last_refusals(scope_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """What the newest firing did about each of these scopes, where it gave a reason: `skipped: why`. One query.
+
+    Scopes without a rack are left out: the index leads by the rack.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT c.id, l.state || ': ' || l.reason
+              FROM task_schedule_scope c
+             CROSS JOIN LATERAL (SELECT state, reason FROM firing_scope f
+                                  WHERE f.rack_id = c.rack_id AND f.scope_id = c.id ORDER BY f.id DESC LIMIT 1) l
+             WHERE c.id = ANY(%s) AND l.reason <> ''
+            """,
+            [list(scope_ids)],
+        )
+        return dict(cursor.fetchall())

@@ -84,11 +84,11 @@ class Mark:
 
 
 def by_day(marks: Sequence[Mark], edges: Sequence[datetime]) -> list[list[Mark]]:
-    """The marks between each two edges, in order of time; what fires often comes first, since it is all day."""
+    """The marks between each two edges, in order of time; what fires often comes last: it is there every day."""
     found: list[list[Mark]] = [[] for _ in edges[1:]]
     place = 0
     for mark in sorted(marks, key=lambda mark: (mark.at, mark.name)):
         while place + 1 < len(found) and mark.at >= edges[place + 1]:
             place += 1
         found[place].append(mark)
-    return [sorted(day, key=lambda mark: mark.count == 1) for day in found]
+    return [sorted(day, key=lambda mark: mark.count > 1) for day in found]

@@ -16,7 +16,7 @@ from console.calendar.filters import Filters
 from console.calendar.marks import TOO_MANY, Mark, TooMany, by_day
 from console.calendar.past import look_up_ends, past
 from console.calendar.planned import Planned, next_of, planned
-from console.calendar.window import LIST_DAYS, MOST_DAYS, VIEWS, Day, View, Window, window_of
+from console.calendar.window import LIST_DAYS, MOST_DAYS, VIEWS, Day, View, Window, month_from, window_of
 from console.charts import week
 from console.moments import clock
 from console.pages import Page
@@ -101,7 +101,10 @@ class CalendarPage(Page):
         view = cast("View", given.get("view")) if given.get("view") in VIEWS else "month"
         days = given.get("days", "")
         length = int(days) if days.isascii() and days.isdigit() and len(days) <= len(str(MOST_DAYS)) else LIST_DAYS
-        return window_of(view, date_of(given.get("date", "")) or today, self.viewer.zone, days=length)
+        asked = date_of(given.get("date", ""))
+        if view == "month" and asked is None:
+            return month_from(today, self.viewer.zone)
+        return window_of(view, asked or today, self.viewer.zone, days=length)
 
     def _marks(self, filters: Filters, window: Window, *, paused: bool) -> tuple[Planned, bool]:
         """What was and what will be; none of it where it is too much to draw, since half a plan misleads."""

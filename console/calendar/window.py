@@ -22,6 +22,7 @@ _DAY: Final = timedelta(days=1)
 _MINUTE: Final = timedelta(minutes=1)
 _WEEK: Final = 7
 _HOURS: Final = 24
+_LEAST_WEEKS: Final = 4  # from this week on, so that the end of a month is not all there is of the plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,10 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a view shows. `inside` is the month that a month's view is about, for days that belong to its neighbours."""
+    """What a view shows. `inside` is the month that a month's view is about, for days that belong to its neighbours.
+
+    `cut`: the weeks from this one on are shown, and `before` leads to the whole month.
+    """
 
     view: View
     days: tuple[Day, ...]
@@ -54,6 +58,7 @@ class Window:
     before: date
     after: date
     inside: int | None = None
+    cut: bool = False
 
     @property
     def edges(self) -> list[datetime]:
@@ -92,6 +97,18 @@ def window_of(view: View, anchor: date, zone: ZoneInfo, *, days: int = LIST_DAYS
     length = max(1, min(MOST_DAYS, days))
     title = f"{anchor:%A} {_long(anchor)}" if length == 1 else _between(anchor, anchor + (length - 1) * _DAY)
     return Window(view, _days(anchor, length, zone), title, anchor - length * _DAY, anchor + length * _DAY)
+
+
+def month_from(today: date, zone: ZoneInfo) -> Window:
+    """The month of today from this week on, so that today stands in its first row, however late in the month it is."""
+    whole = _month(today, zone)
+    start = today - today.weekday() * _DAY
+    if whole.days[0].date == start:
+        return whole
+    weeks = max(_LEAST_WEEKS, ((whole.days[-1].date - start).days + 1) // _WEEK)
+    days = _days(start, weeks * _WEEK, zone)
+    title = _between(start, days[-1].date)
+    return Window("month", days, title, today.replace(day=1), whole.after, cut=True)
 
 
 def midnight(day: date, zone: ZoneInfo) -> datetime:

@@ -19,30 +19,31 @@ RECENTLY: Final = timedelta(hours=24)
 STREAK: Final = 3  # skipped, rejected or missed so often in a row
 LONG_STREAK: Final = 7
 
-# Each: (rank, key of the vocabulary, id, name, rack, reason, number, at, how many of the kind in all).
+# Each: (rank, key of the vocabulary, id, name, rack, reason, number, at, how many of the kind in all, firing).
 # No index serves the streaks: a scope's row is written at every firing, and reading all of them takes milliseconds.
 _BRANCHES: Final = {
     "schedule.read": """
-(SELECT 1, 'system', id::text, name, '', disabled_reason, 0, disabled_at, count(*) OVER ()
+(SELECT 1, 'system', id::text, name, '', disabled_reason, 0, disabled_at, count(*) OVER (), NULL::bigint
    FROM task_schedule WHERE disabled_kind = 'system' ORDER BY disabled_at DESC, id LIMIT %(most)s)
  UNION ALL
 (SELECT 5, CASE WHEN c.skip_streak >= %(long)s THEN 'streak_long' ELSE 'streak' END, s.id::text, s.name,
-        COALESCE(r.name, ''), COALESCE(l.reason, ''), c.skip_streak, NULL::timestamptz, c.many
+        COALESCE(r.name, ''), COALESCE(l.reason, ''), c.skip_streak, NULL::timestamptz, c.many, l.firing_id
    FROM (SELECT c.*, count(*) OVER () AS many FROM task_schedule_scope c
            JOIN task_schedule e ON e.id = c.schedule_id AND e.enabled
           WHERE skip_streak >= %(streak)s ORDER BY skip_streak DESC, c.id LIMIT %(most)s) c
    JOIN task_schedule s ON s.id = c.schedule_id
    LEFT JOIN rack r ON r.id = c.rack_id
-   LEFT JOIN LATERAL (SELECT reason FROM firing_scope f
+   LEFT JOIN LATERAL (SELECT reason, firing_id FROM firing_scope f
                        WHERE f.rack_id = c.rack_id AND f.scope_id = c.id ORDER BY f.id DESC LIMIT 1) l ON true)
 """,
     "task.read": """
-(SELECT 2, 'unknown', t.id::text, t.type || '/' || t.code, t.rack_name, r.message, 0, r.started_at, count(*) OVER ()
+(SELECT 2, 'unknown', t.id::text, t.type || '/' || t.code, t.rack_name, r.message, 0, r.started_at,
+        count(*) OVER (), NULL::bigint
    FROM run r JOIN task t ON t.id = r.task_id WHERE r.state = 'unknown' ORDER BY r.started_at DESC, r.id LIMIT %(most)s)
 """,
     "firing.read": """
 (SELECT 4, 'unresolved', f.schedule_id::text, max(f.schedule_name), max(s.rack_name), max(s.reason), count(*)::int,
-        max(f.due_at), count(*) OVER ()
+        max(f.due_at), count(*) OVER (), NULL::bigint
    FROM firing f JOIN firing_scope s ON s.firing_id = f.id AND s.state = 'failed'
   WHERE f.due_at >= %(since)s AND f.failed_count > 0 GROUP BY f.schedule_id ORDER BY max(f.due_at) DESC LIMIT %(most)s)
 """,
@@ -88,7 +89,7 @@ def needs(
     """What needs a person who may do these `verbs` of reading."""
     gone = [_of_process(status) for status in processes if process_word(status) == "gone"]
     rows = _read(now, [verb for verb in verbs if verb in _BRANCHES])
-    found = gone + [_of_row(row, may_decide=may_decide) for row in rows]
+    found = gone + [_of_row(row, may_decide=may_decide, may_firings="firing.read" in verbs) for row in rows]
     in_all = len(gone) + sum({row[:1]: row[8] for row in rows}.values())
     shown = sorted(found, key=lambda need: need.order)[:MOST]
     return Needs(shown, in_all - len(shown))
@@ -104,8 +105,8 @@ def _read(now: datetime, verbs: Sequence[str]) -> list[tuple[Any, ...]]:
     return rows
 
 
-def _of_row(row: tuple[Any, ...], *, may_decide: bool) -> Need:
-    rank, key, object_id, name, rack, reason, number, at, _ = row
+def _of_row(row: tuple[Any, ...], *, may_decide: bool, may_firings: bool) -> Need:
+    rank, key, object_id, name, rack, reason, number, at, _, firing_id = row
     if key == "unknown":
         kind, _, code = name.partition("/")
         what = operation_label(kind, code, {})
@@ -118,7 +119,8 @@ def _of_row(row: tuple[Any, ...], *, may_decide: bool) -> Need:
     if key == "system":
         return Need(rank, key, name, reason, at, links.schedule(object_id))
     reason = reason or "skipped, rejected or missed each time"
-    return Need(rank, key, f"{rack} in {name}" if rack else name, reason, at, links.schedule(object_id), number=number)
+    url = links.firing(object_id, firing_id) if firing_id and may_firings else links.schedule(object_id)
+    return Need(rank, key, f"{rack} in {name}" if rack else name, reason, at, url, number=number)
 
 
 def _of_process(status: ProcessStatus) -> Need:

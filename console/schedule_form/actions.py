@@ -134,6 +134,7 @@ def _remove(form: Form, argument: str, _data: QueryDict) -> None:
 
 def _clear(form: Form, _argument: str, _data: QueryDict) -> None:
     form.picks, form.choices, form.page = {}, None, 1
+    form.ticks, form.ticks_applied = (), ()
     form.wrong.pop(FIELD, None)
 
 
@@ -144,7 +145,7 @@ def _all(form: Form, _argument: str, data: QueryDict) -> None:
     except InvalidInput as error:
         form.wrong[FIELD] = error.message
         return
-    form.choices = None
+    form.choices, form.ticks, form.ticks_applied = None, (), ()
     form.wrong.pop(FIELD, None)
 
 

@@ -28,7 +28,8 @@ class Form:
     """One form: what was typed and picked, what it was opened with, and what there is to say.
 
     `schedule` None: a new one, created once under `nonce`. `rackless`: it makes one call without a rack. `usable` are
-    the endpoints that whoever fills it in may use, by name.
+    the endpoints that whoever fills it in may use, by name. `ticks` are the component types ticked for all racks,
+    `ticks_applied` those that the racks were shown to have.
     """
 
     typed: Typed
@@ -41,6 +42,8 @@ class Form:
     opened_picks: Picks = field(default_factory=dict)
     rackless: bool = False
     choices: Choices | None = None
+    ticks: tuple[str, ...] = ()
+    ticks_applied: tuple[str, ...] = ()
     names: str = ""
     page: int = 1
     nonce: UUID = field(default_factory=uuid4)
@@ -52,6 +55,11 @@ class Form:
     def is_call(self) -> bool:
         """Whether its operation is an HTTP call, which can do without racks (D-1)."""
         return self.typed.operation == CALL
+
+    @property
+    def ticks_pending(self) -> frozenset[str]:
+        """The types whose ticks for all racks were changed and not applied to them yet."""
+        return frozenset(self.ticks) ^ frozenset(self.ticks_applied) if len(self.picks) > 1 else frozenset()
 
 
 def form_new(zone: ZoneInfo, *, racks: list[str], copied: TaskSchedule | None) -> Form:
@@ -79,6 +87,7 @@ def form_posted(data: QueryDict, schedule: TaskSchedule | None) -> Form:
     form.nonce = uuid_or_none(data.get("nonce", "")) or form.nonce
     form.page = _number(data.get("page", ""), least=1)
     form.choices = Choices.posted(data)
+    form.ticks, form.ticks_applied = tuple(data.getlist("all_type")), tuple(data.getlist("was_all_type"))
     form.rackless = bool(data.get("rackless"))
     try:
         form.picks = picks_read(data.get("racks", ""))

@@ -137,6 +137,15 @@ class Choices:
         raise InvalidInput(f"choose at least one {what}, or the whole rack", field=FIELD)
 
 
+def types_of_all(picks: Picks) -> tuple[str, ...]:
+    """The component types that every rack is narrowed to; empty where they differ or a rack is taken otherwise."""
+    filters = [pick.filter for pick in picks.values() if not pick.unreadable]
+    first = filters[0] if len(filters) == len(picks) and filters else None
+    if first is None or first.kind != TYPES or not all(filter_equal(first, other) for other in filters):
+        return ()
+    return first.types
+
+
 def pick_of_types(rack_id: UUID, types: Iterable[str]) -> Pick:
     """A rack with components of these types, or all of it. Raises InvalidInput for a type that is none."""
     chosen = tuple(types)

@@ -19,7 +19,9 @@ from console.schedule_form.picks import FIELD
 from console.schedule_form.racks import RackRow, Seen, rack_row
 from console.schedule_form.reading import Reading, Timing, grace_of, reading_of, timing_of
 from console.schedule_form.typed import Typed
+from console.words import PARTS, parts
 from flowsched.errors import InvalidInput, NotFound, PreconditionFailed
+from inventory.components import ComponentType
 from inventory.targets import ResolvedTarget
 from schedules.models import TaskSchedule
 from schedules.selectors import name_taken
@@ -28,10 +30,12 @@ from schedules.upcoming import first_run, next_runs
 from schedules.wording import either_day, timing_words
 from scopes.dry_run import operation_dry_run
 from scopes.forecast import Forecast, schedule_forecast, schedules_sharing
-from tasks.operations import Operation, operation_label
+from tasks.operations import Operation, OperationType, disruptive, operation_label
 
 RUNS: Final = 10
 LISTED: Final = 50  # racks named in the preview
+NAMED: Final = 5  # racks named in a warning
+COMPUTE: Final = ComponentType.COMPUTE.value
 NO_RACKS: Final = "A schedule needs at least one rack. Delete the schedule instead, or pause it."
 
 
@@ -94,6 +98,7 @@ def preview_of(form: Form, now: datetime) -> Preview:
     if reading.operation is not None:
         label = operation_label(reading.operation.type, reading.operation.code, reading.operation.information)
         shown.operation = label[:1].upper() + label[1:]
+    shown.warnings += _whole(form, shown)
     if reading.timing is not None:
         _timing(form, shown, reading.timing, now)
     _call(form, shown, now)
@@ -156,8 +161,35 @@ def check_racks(form: Form, reading: Reading) -> None:
         reading.wrong[FIELD] = (
             f"a schedule may have at most {most} racks, and this has {count}: split it into several schedules"
         )
+    elif form.ticks_pending:
+        reading.wrong[FIELD] = _pending(form)
     elif not count and not form.rackless and not (form.is_call and form.schedule is None):
         reading.missing[FIELD] = NO_RACKS if form.schedule else "add at least one rack"
+
+
+def _pending(form: Form) -> str:
+    """Ticks that nobody applied: saved as they are, the racks would be reached otherwise than the form seems to say."""
+    ticked = [parts(name) for name in form.ticks if name in form.ticks_pending]
+    unticked = [parts(name) for name in form.ticks_applied if name in form.ticks_pending]
+    racks = f"the {len(form.picks)} racks"
+    if ticked:
+        are, it = ("is", "it") if len(ticked) == 1 else ("are", "them")
+        return f"{' and '.join(ticked)} {are} ticked but not applied to {racks}: apply {it}, or untick {it}"
+    return f"{' and '.join(unticked)} no longer ticked, but {racks} still reach them: apply that, or tick them again"
+
+
+def _whole(form: Form, shown: Preview) -> Iterator[str]:
+    """That a disruptive power operation reaches more of whole racks than what computes."""
+    done = shown.reading.operation
+    if done is None or done.type != OperationType.POWER or not disruptive(done.type, done.code):
+        return
+    whole = [pick for pick in form.picks.values() if pick.filter is None and shown.seen.live(pick)]
+    present = {name for pick in whole for name in shown.seen.reach[pick.rack_id].present}
+    too = " and ".join(parts(name) for name in PARTS if name in present and name != COMPUTE)
+    if too:
+        names = [shown.seen.names[pick.rack_id].name for pick in whole]
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        yield f"{', '.join(names[:NAMED])}{more}: whole rack, {too} too."
 
 
 def _timing(form: Form, shown: Preview, timing: Timing, now: datetime) -> None:

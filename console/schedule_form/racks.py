@@ -11,7 +11,7 @@ from django.conf import settings
 
 from console.schedule_form.actions import ROWS
 from console.schedule_form.form import Form
-from console.schedule_form.picks import COMPONENTS, TYPES, Choices, Pick, picks_dump
+from console.schedule_form.picks import COMPONENTS, TYPES, Choices, Pick, picks_dump, types_of_all
 from console.words import parts
 from inventory.components import ComponentType, PowerState
 from inventory.models import Component
@@ -88,9 +88,21 @@ def racks_context(form: Form, seen: Seen | None = None) -> dict[str, Any]:
         "rack_count": len(form.picks),
         "page": page,
         "pages": pages,
-        "all_types": [(name, parts(name)) for name in _ORDER if name in present],
+        **_ticks_context(form, present),
         "most_racks": settings.FLOWSCHED_MAX_SCOPES_PER_SCHEDULE,
         **_open_context(form, seen),
+    }
+
+
+def _ticks_context(form: Form, present: Collection[str]) -> dict[str, Any]:
+    """The types to tick for all racks: what all have already, or what was ticked and not applied."""
+    applied = types_of_all(form.picks)
+    pending = bool(form.ticks_pending)
+    ticked = form.ticks if pending else applied
+    return {
+        "all_types": [(name, parts(name), name in ticked) for name in _ORDER if name in {*present, *applied}],
+        "types_applied": applied,
+        "ticks_pending": pending,
     }
 
 

@@ -19,6 +19,7 @@ from django.conf import settings
 from console.schedule_form.call_reading import call_read
 from console.schedule_form.call_typed import CALL, PREFIX, CallTyped
 from console.schedule_form.typed import CALENDAR, DEFAULT, EVERY, ONCE, SPEC_TYPE_OF, Typed
+from console.zones import zone_named
 from flowsched.errors import InvalidInput
 from inventory.identifiers import check_name, shown
 from schedules.checks import check_grace, check_overlap_policy
@@ -27,7 +28,7 @@ from schedules.services import default_grace
 from schedules.specs import spec_parse
 from schedules.timestamps import FIRST_YEAR, LAST_YEAR
 from schedules.timing import Spec
-from schedules.zones import find_change, parse_zone_name, read
+from schedules.zones import find_change, read
 from tasks.http.endpoints import Endpoint
 from tasks.operations import Operation, OperationKind, operation
 
@@ -160,6 +161,7 @@ def _every(typed: Typed) -> Timing:
 def _calendar(typed: Typed) -> Timing:
     if not typed.cron:
         raise Missing("write a cron expression, or take one of the examples", field="cron")
+    zone_named(typed.timezone, field="timezone")
     with _renamed(spec="cron"):
         return Timing(spec_parse(SPEC_TYPE_OF[CALENDAR], typed.cron, typed.timezone))
 
@@ -169,7 +171,7 @@ def _once(typed: Typed) -> Timing:
         if not getattr(typed, name):
             raise Missing(words, field=name)
     with _renamed(timezone="once_zone", spec="once_date"):
-        zone = ZoneInfo(parse_zone_name(typed.once_zone))
+        zone = zone_named(typed.once_zone, field="once_zone")
         at, note = _instant(_wall(typed), zone)
         text = at.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
         return Timing(spec_parse(SPEC_TYPE_OF[ONCE], text, zone.key), note)

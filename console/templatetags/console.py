@@ -13,6 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from console import moments
+from console.told import told as console_told
 from console.words import WORDS
 from schedules.zones import zone_names
 
@@ -44,10 +45,19 @@ def time_of_day(context: Mapping[str, Any], at: datetime) -> SafeString:
     return format_html('<time datetime="{}">{}</time>', iso, moments.clock(at, context["zone"]))
 
 
-@register.inclusion_tag("console/badge.html")
-def badge(key: str, *, reason: str = "", count: int | None = None, url: str = "") -> dict[str, Any]:
+@register.inclusion_tag("console/badge.html", takes_context=True)
+def badge(
+    context: Mapping[str, Any], key: str, *, reason: str = "", count: int | None = None, url: str = ""
+) -> dict[str, Any]:
     """A state of the vocabulary, with the sentence why beside it, a number before it, or as a link."""
-    return {"word": WORDS[key], "reason": reason, "count": count, "url": url}
+    return {"word": WORDS[key], "reason": told(context, reason) if reason else "", "count": count, "url": url}
+
+
+@register.simple_tag(takes_context=True)
+def told(context: Mapping[str, Any], text: str) -> SafeString:
+    """A sentence of a service: the tasks it names are links, the times it holds are the viewer's."""
+    may_open = bool(context["can"].get("task_read"))
+    return console_told(text, zone=context["zone"], now=context["now"], may_open=may_open)
 
 
 @register.simple_tag
@@ -79,3 +89,9 @@ def of(mapping: Mapping[str, Any], key: str) -> Any:
 def words(text: str) -> list[str]:
     """The words of a text."""
     return text.split()
+
+
+@register.filter
+def spaced(key: str) -> str:
+    """A key as words: `timed_out` as `timed out`."""
+    return key.replace("_", " ")

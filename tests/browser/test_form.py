@@ -138,6 +138,34 @@ def test_13_picking_racks_and_types_counts_before_saving(form):
     assert TaskSchedule.objects.count() == 1
 
 
+def test_enter_in_the_time_zone_does_not_send_the_form(form):
+    page = form.page
+    pick(page, "r01")
+    page.fill(CRON, "30 2 * * *")
+    page.fill("#id_timezone", "New York")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    said = "'New York' is not a time zone; did you mean America/New_York?"
+    expect(page.locator("[data-error-for=timezone]")).to_have_text(said)
+    assert page.locator("#errors").count() == 0
+    assert not TaskSchedule.objects.exists()
+
+
+def test_a_tick_for_all_racks_counts_at_once(form):
+    page = form.page
+    pick(page, "r01")
+    pick(page, "r02")
+    expect(page.locator("#preview")).to_contain_text("whole rack, NVLink switches too")
+    page.get_by_text("Same components for all").click()
+    page.get_by_label("compute trays").check()
+    expect(page.locator("#preview .what")).to_contain_text("33 components on 2 racks")
+    expect(page.get_by_label("compute trays")).to_be_checked()
+    expect(page.get_by_label("compute trays")).to_be_focused()
+    assert page.get_by_role("button", name="Apply to all").count() == 0
+    page.get_by_label("compute trays").uncheck()
+    expect(page.locator("#preview .what")).to_contain_text("60 components on 2 racks")
+
+
 def test_14_a_collision_is_named_before_saving(form, racks):
     schedule_create(
         name="Firmware SJC01", spec_type="cron", spec="30 2 * * *", timezone="America/New_York",

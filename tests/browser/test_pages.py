@@ -14,7 +14,7 @@ from tests.browser.world import Site, made_site, pages_of
 from tests.console.helpers import stored
 from tests.console.people import MARKUP
 
-VERBS = ("Trigger", "Pause", "Resume", "Delete", "Cancel…", "Decide", "Stop")
+VERBS = ("Trigger", "Pause", "Resume", "Delete", "Decide", "Stop")
 SEVEN = ("index", "schedules", "schedule_add", "tasks", "racks", "calendar")
 BARE_TIMES = r"""() => {
     const said = /\b\d\d?:\d\d (E[SD]T|UTC|CES?T)\b|\b\d\d? (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b/;

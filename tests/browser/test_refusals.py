@@ -48,7 +48,7 @@ def test_18_a_viewer_is_offered_no_verb_and_may_do_none(open_as, site):
         verbs = [
             (text, to)
             for text, to in offered
-            if any(part in to for part in ("/do/", "/cancel/", "/decide/", "/add/", "/edit/", "?copy="))
+            if any(part in to for part in ("/do/", "/cancel/", "/decide/", "/stop/", "/add/", "/edit/", "?copy="))
         ]
         assert not verbs, (path, verbs)
     before = stored().split()[:-1]
@@ -58,6 +58,7 @@ def test_18_a_viewer_is_offered_no_verb_and_may_do_none(open_as, site):
         reverse("admin:schedule_verb", args=[site.paused.pk, "resume"]),
         reverse("admin:task_cancel", args=[site.running.pk]),
         reverse("admin:task_decide", args=[site.unknown.pk]),
+        reverse("admin:rack_stop", args=[site.racks[0].pk]),
         reverse("admin:schedule_add"),
         reverse("admin:schedule_edit", args=[site.nightly.pk]),
     ]

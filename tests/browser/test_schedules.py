@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.urls import reverse
+from playwright.sync_api import expect
 
 from dispatcher.models import Firing
 from flowsched import clock
@@ -102,7 +103,8 @@ def test_17_bulk_pause_reports_each(open_as, nightly):
         seen.page.check(f"input[aria-label='Select {name}']")
     assert "3 selected" in seen.page.inner_text("[data-bulk]")
     seen.page.click("text=Pause…")
-    seen.page.fill("#id_reason", "site visit")
+    expect(seen.page.locator("#id_reason")).to_be_focused()
+    seen.page.keyboard.type("site visit")
     seen.page.get_by_role("button", name="Pause 3 schedules").click()
     seen.page.wait_for_selector("text=3 of 3 schedules paused.")
     assert len(seen.page.query_selector_all("main tbody tr")) == 3

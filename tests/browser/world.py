@@ -97,6 +97,7 @@ def pages_of(site: Site) -> list[str]:
         reverse("admin:task_decide", args=[site.unknown.pk]),
         reverse("admin:racks"),
         reverse("admin:rack", args=[site.racks[0].pk]),
+        reverse("admin:rack_stop", args=[site.racks[-2].pk]),
         reverse("admin:calendar"),
         reverse("admin:calendar") + "?view=week",
         reverse("admin:calendar") + "?view=list",

@@ -117,6 +117,7 @@ def paths(site: Site) -> dict[str, list[str]]:
         "task_cancel": [f"/admin/tasks/{id}/cancel/" for id in tasks],
         "task_decide": [f"/admin/tasks/{id}/decide/" for id in tasks],
         "rack": [f"/admin/racks/{rack}/"],
+        "rack_stop": [f"/admin/racks/{rack}/stop/"],
         "racks": ["/admin/racks/", "/admin/racks/?q=im"],
         "calendar": [f"/admin/calendar/?view={view}" for view in ("month", "week", "list")]
         + [f"/admin/calendar/?rack={rack}", f"/admin/calendar/?schedule={schedule}&paused=1"],

@@ -353,3 +353,22 @@ def test_markup_is_text_in_every_view():
             html = shown(client, f"/admin/calendar/?view={view}&paused=1{filters}")
             assert "<img" not in html
             assert "&lt;img src=x onerror=alert(1)&gt;" in html
+
+
+def test_today_is_in_the_first_week_and_the_weeks_before_are_a_link_away():
+    now = clock.now()
+    nightly(now)
+    client = browse()
+    html = shown(client)
+    grid = html[html.index('id="month"') :]
+    first = grid[: grid.index("</tr>", grid.index("<tbody>"))]
+    assert 'aria-current="date"' in first
+    today = now.astimezone(ZoneInfo("UTC")).date()
+    whole = shown(client, f"/admin/calendar/?date={today.replace(day=1)}")
+    assert "The weeks before" not in whole
+    cut = today.day - 1 >= today.weekday() + 1
+    assert ("The weeks before" in html) == cut
+    assert (f"date={today.replace(day=1)}" in html) == cut
+    listed = shown(client, "/admin/calendar/?view=list")
+    assert '<th scope="col">Schedule</th>' in listed
+    assert '<thead class="visually-hidden">' not in listed

@@ -3,13 +3,15 @@
 from calendar import monthrange
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.calendar.window import MOST_DAYS, VIEWS, midnight, window_of
+from console.calendar.marks import Mark, by_day
+from console.calendar.window import MOST_DAYS, VIEWS, midnight, month_from, window_of
 from console.charts import week
 from console.charts.week import BOX, GUTTER, MOST_LANES, Column, Entry
 
@@ -178,3 +180,34 @@ def test_an_hour_skipped_at_midnight_is_marked_at_the_top():
     drawn = week.draw([Column(day.since, day.until, "", "/", []) for day in days], zone=zone, now=days[0].since - HOUR)
     [odd] = drawn.odd
     assert (odd.y, odd.height) == (drawn.top, week.HOUR)
+
+
+@pytest.mark.parametrize(
+    ("today", "first", "last", "title"),
+    [
+        (date(2026, 11, 30), date(2026, 11, 30), date(2026, 12, 27), "30 November to 27 December 2026"),
+        (date(2026, 11, 12), date(2026, 11, 9), date(2026, 12, 6), "9 November to 6 December 2026"),
+        (date(2026, 12, 31), date(2026, 12, 28), date(2027, 1, 24), "28 December 2026 to 24 January 2027"),
+    ],
+)
+def test_this_month_begins_with_this_week(today, first, last, title):
+    """Late in a month the grid began with four weeks that were over, and today stood below the fold."""
+    window = month_from(today, NEW_YORK)
+    assert (window.days[0].date, window.days[-1].date, window.title) == (first, last, title)
+    assert window.cut
+    assert window.before == today.replace(day=1), "the whole month"
+    assert window_of("month", window.before, NEW_YORK).days[0].date < first
+    assert window.after.day == 1
+    assert today < window.after <= last + timedelta(days=8)
+
+
+def test_a_month_that_has_just_begun_is_whole():
+    assert month_from(date(2026, 11, 1), NEW_YORK) == window_of("month", date(2026, 11, 1), NEW_YORK)
+
+
+def test_what_is_rare_stands_before_what_runs_every_minute():
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    days = [Mark("planned", at + timedelta(hours=hour), UUID(int=0), name, "", disruptive=False, url="", count=count)
+            for hour, name, count in ((0, "often", 96), (9, "late", 1), (2, "early", 1))]  # fmt: skip
+    [found] = by_day(days, [at, at + timedelta(days=1)])
+    assert [mark.name for mark in found] == ["early", "late", "often"]

@@ -22,7 +22,7 @@ from tasks.models import Process, Run, Task
 from tasks.processes import process_register
 from tests.console.history import analyse, fill, relive
 from tests.console.people import MARKUP, browse, statements, writes
-from tests.dispatcher.helpers import due_schedule, fire, racks
+from tests.dispatcher.helpers import due_schedule, finish_tasks, fire, racks
 
 pytestmark = pytest.mark.django_db
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -205,6 +205,36 @@ def test_a_streak_of_a_paused_schedule_needs_nobody(troubles):
         enabled=False, disabled_kind="person", disabled_at=clock.now()
     )
     assert len(needed(shown(browse()))) == 4
+
+
+def test_a_streak_leads_to_its_last_firing_with_the_reason_open():
+    """Why was r12 skipped last night? Two clicks from the dashboard, and none for a firing of one rack."""
+    alive()
+    now = clock.now()
+    row = due_schedule("stuck", racks(2), kind="power_reset", late=timedelta(0), now=now)
+    fire(now)
+    scope, other = TaskScheduleScope.objects.filter(schedule=row).select_related("rack").order_by("position")
+    finish_tasks(rack_id=other.rack_id)
+    TaskScheduleScope.objects.filter(pk=scope.pk).update(skip_streak=2)
+    TaskSchedule.objects.filter(pk=row.pk).update(next_run_at=now + MINUTE)
+    fire(now + MINUTE)
+    task = Task.objects.get(rack_id=scope.rack_id)
+    client = browse()
+    [url] = re.findall(r'class="button secondary small" href="([^"]*)" aria-label="Open: ', shown(client))
+    html = client.get(url.replace("&amp;", "&").partition("#")[0]).content.decode()
+    assert f'id="{url.partition("#")[2]}"' in html
+    began = f"{task.created_at:%Y-%m-%dT%H:%M:%SZ}"
+    reason = f"the previous task of this schedule on {scope.rack.name} is still pending, since "
+    link = f'(task <a href="/admin/tasks/{task.pk}/">{str(task.pk)[:8]}</a>)'
+    assert html.count(reason) == 2, "in the row, as one rack is concerned, and where it is open"
+    assert f'{reason}<time datetime="{began}">' in html
+    assert link in html
+    assert f"{scope.rack.name}: {reason}" in html
+    tab = client.get(f"/admin/schedules/{row.pk}/").content.decode()
+    assert f"skipped: {reason}" in tab
+    assert "3 in a row" in plain(tab)
+    without = shown(browse(verbs=["schedule.read"])).split('class="panel needs"')[1].split("</section>")[0]
+    assert f'href="/admin/schedules/{row.pk}/"' in without
 
 
 def test_at_most_eight_are_listed_and_the_others_counted():

@@ -16,7 +16,7 @@ from inventory.models import Component, Rack
 from inventory.targets import PickedTarget
 from schedules.models import TaskSchedule
 from tasks.operations import operation
-from tests.console.form import ADD, CRON, EVERY, ONCE, fields_of, filled, full_rack, lines, parts_of
+from tests.console.form import ADD, CRON, EVERY, ONCE, errors_of, fields_of, filled, full_rack, lines, parts_of, scopes
 from tests.console.helpers import BUDGET, queries_of, stored, text_of
 from tests.factories import DomainFactory, RackFactory
 from tests.schedules.helpers import make_schedule
@@ -141,6 +141,54 @@ def test_the_same_types_for_all(client):
     assert kept(answer) == "\n".join(f"{rack.pk} types Compute" for rack in racks)
     assert kept(act(client, "all", *racks)) == lines(racks)
     assert "unknown component type" in text_of(act(client, "all", *racks, all_type=["Toaster"])).lower()
+
+
+def ticked(response) -> list[str]:
+    """The types ticked for all racks."""
+    return re.findall(r'name="all_type" value="([^"]*)" checked', response.content.decode())
+
+
+def test_ticks_for_all_racks_show_what_all_racks_have(client):
+    first, second = full_rack("r01"), full_rack("r02")
+    assert ticked(act(client, "open:none", first, second)) == []
+    applied = act(client, "all", first, second, all_type=["Compute"])
+    assert ticked(applied) == ["Compute"]
+    one_whole = f"{first.pk} types Compute\n{second.pk}"
+    assert ticked(act(client, "x", first, racks=one_whole, all_type=["Compute"], was_all_type=["Compute"])) == []
+
+
+def test_ticks_that_were_not_applied_keep_the_form_from_being_saved(client):
+    """Without a script nothing applies them: three whole racks were reset where compute trays were ticked."""
+    racks = [full_rack(f"r0{n}") for n in (1, 2, 3)]
+    refused = client.post(ADD, {**filled(*racks), "all_type": ["Compute"]})
+    said = "compute trays is ticked but not applied to the 3 racks: apply it, or untick it"
+    assert errors_of(refused)["racks"] == said
+    assert ticked(refused) == ["Compute"]
+    assert not TaskSchedule.objects.exists()
+    sent = fields_of(refused)
+    applied = client.post(ADD, {**sent, "do": "all"})
+    assert "compute trays (2 of 6)" in text_of(applied)
+    assert client.post(ADD, fields_of(applied)).status_code == 302
+    assert all(found["types"] == ["Compute"] for _, found in scopes(TaskSchedule.objects.get()))
+
+
+def test_a_tick_that_was_taken_away_and_not_applied_is_refused_too(client):
+    racks = [full_rack("r01"), full_rack("r02")]
+    kept = "\n".join(f"{rack.pk} types Compute" for rack in racks)
+    refused = client.post(ADD, {**filled(*racks, racks=kept), "was_all_type": ["Compute"]})
+    assert "compute trays no longer ticked" in errors_of(refused)["racks"]
+    sent = {**filled(*racks, racks=kept), "was_all_type": ["Compute"], "all_type": ["Compute"]}
+    assert client.post(ADD, sent).status_code == 302
+
+
+def test_a_reset_of_whole_racks_says_what_else_it_resets(client):
+    first, second = full_rack("r01"), full_rack("r02")
+    warned = "r01, r02: whole rack, NVLink switches and power shelves too."
+    assert warned in text_of(client.post(PREVIEW, filled(first, second)))
+    assert "too." not in text_of(client.post(PREVIEW, filled(first, second, operation="power_on")))
+    narrowed = f"{first.pk} types Compute\n{second.pk}"
+    assert "r02: whole rack," in text_of(client.post(PREVIEW, filled(racks=narrowed)))
+    assert "r01, r02" not in text_of(client.post(PREVIEW, filled(racks=narrowed)))
 
 
 def test_racks_are_taken_out(client):

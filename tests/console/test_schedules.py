@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -10,12 +11,14 @@ from django.urls import reverse
 from audit.models import AuditEntry
 from dispatcher.models import Firing, FiringScope
 from flowsched import clock
+from inventory.models import Rack
 from schedules.models import TaskSchedule
 from schedules.services import schedule_pause
 from tasks.models import Task
 from tests.console.helpers import BUDGET, hidden, queries_of, stored, text_of
 from tests.dispatcher.helpers import due_schedule, finish_tasks, fire, racks
-from tests.schedules.helpers import ALICE, consumed, make_schedule
+from tests.schedules.helpers import ALICE, consumed, make_schedule, whole
+from tests.tasks_runs.helpers import make_rack, make_task
 
 pytestmark = pytest.mark.django_db
 MARKUP = '<img src=x onerror="alert(1)">'
@@ -209,6 +212,23 @@ def test_pause_takes_a_reason_and_goes_back(signed_in):
     assert '"Nightly" is paused.' in text_of(done)
     assert (reread(row).disabled_reason, row.disabled_by) == ("chiller work", "operator")
     assert AuditEntry.objects.filter(verb="schedule.pause", door="admin", actor="operator").count() == 1
+
+
+def test_pausing_names_the_schedules_their_racks_and_the_run_given_up(signed_in):
+    row, off = make_schedule("Nightly", targets=whole(make_rack(name="r07"))), make_schedule("Chiller")
+    schedule_pause(schedule_id=off.pk, by=ALICE, now=clock.now())
+    make_task(Rack.objects.get(name="r07"), schedule_id=row.pk)
+    client = signed_in("operator")
+    shown = client.post("/admin/schedules/do/pause/", {"id": [str(row.pk), str(off.pk)]})
+    said = text_of(shown)
+    assert "They will not fire until resumed. 1 task already submitted keeps running." in said
+    assert '"Nightly" on 1 rack: gives up its run of ' in said
+    assert '"Chiller" on 1 rack: it has no next run to give up' in said
+    body = shown.content.decode()
+    assert f'<time datetime="{reread(row).next_run_at:%Y-%m-%dT%H:%M:%SZ}">' in body
+    assert re.search(r'id="id_reason"[^>]* required autofocus', body)
+    assert "autofocus data-cancel" not in body
+    assert "1 active task is not cancelled." in text_of(signed_in().get(verb(row, "delete")))
 
 
 def test_changed_meanwhile_is_shown_again_and_nothing_done(signed_in):

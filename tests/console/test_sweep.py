@@ -33,6 +33,7 @@ REFUSED = {
     "schedule_edit_racks": "scope.reconcile",
     "task_cancel": "task.cancel",
     "task_decide": "task.acknowledge",
+    "rack_stop": "task.cancel",
 }
 BY_VERB = {f"/{verb}/": f"schedule.{verb}" for verb in sweep.VERBS}
 OWN = {"zone", "logout", "login", "password_change", "calendar_feeds", "calendar_feed_revoke"}  # one's own things
@@ -201,7 +202,7 @@ def test_who_may_only_look_is_offered_no_verb(site, looker, root):
             if response.status_code == 200:
                 assert 'type="checkbox" name="id"' not in body, (name, url)
             offered |= led_to(root.get(url).content.decode(), url)
-    assert {"schedule_verb", "schedule_add", "schedule_edit", "task_cancel", "task_decide"} <= offered
+    assert {"schedule_verb", "schedule_add", "schedule_edit", "task_cancel", "task_decide", "rack_stop"} <= offered
 
 
 def test_a_verb_of_who_may_only_look_is_refused_and_recorded(site, looker):

@@ -85,7 +85,8 @@ def test_skip_leaves_out_only_the_racks_whose_previous_task_is_active():
     assert outcomes(row)[3:] == [("submitted", ""), ("skipped", "overlap"), ("submitted", "")]
     reason = FiringScope.objects.filter(state="skipped").get().reason
     assert "previous task of this schedule" in reason
-    assert "pending" in reason
+    previous = TaskScheduleScope.objects.get(schedule=row, rack=on[1]).last_task
+    assert reason.endswith(f"is still pending, since {previous.created_at:%Y-%m-%dT%H:%M:%SZ} (task {previous.pk})")
 
 
 @pytest.mark.parametrize("status", ["waiting", "pending", "running"])

@@ -98,8 +98,8 @@
   addEventListener("pageshow", (event) => {
     if (event.persisted) $$("form[data-once]").forEach((form) => delete form.dataset.sent);
   });
-  const cancel = $("[data-cancel]");
-  if (cancel && !$(".error[role=alert]")) cancel.focus();
+  const first = $("[data-focus]") || $("[data-cancel]");
+  if (first && !$(".error[role=alert]")) first.focus();
 
   /* Lists: Shift takes a range of rows, and the bar says how many are taken. */
   let lastBox = null;
@@ -320,6 +320,12 @@
       hits = $("#rack-hits"),
       pick = $("#id_pick"),
       add = $("#rack-add");
+    schedule.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && event.target.matches("[data-zones]")) event.preventDefault(); // it takes a name of the list
+    });
+    schedule.addEventListener("change", (event) => {
+      if (event.target.matches("[data-all-type]")) $("#apply-all").dispatchEvent(new CustomEvent("fs:all"));
+    });
     const racks = () => ($("[data-racks]", schedule) || {}).value;
     let before = racks();
     schedule.addEventListener("htmx:afterSwap", (event) => {
