@@ -147,8 +147,9 @@ def pause_says(subjects: Sequence[Subject], viewer: Viewer) -> list[str]:
 def pause_lists(subjects: Sequence[Subject], viewer: Viewer) -> list[str]:
     """Each schedule with its racks and the run that is given up first."""
     return [
-        format_html('"{}" on {}: {}', s.name, _many(len(s.racks), "rack"), _given_up(s.schedule, viewer))
+        format_html('"{}"{}: {}', s.name, f" on {_many(len(s.racks), 'rack')}" if s.racks else "", given_up)
         for s in subjects
+        for given_up in [_given_up(s.schedule, viewer)]
     ]
 
 

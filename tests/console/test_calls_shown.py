@@ -188,7 +188,7 @@ def test_a_call_is_not_told_to_meet_a_busy_rack_and_counts_its_own_tasks(client)
     row = call_schedule(targets=[RackTarget(id=rack.pk)])
     assert "is busy" not in text_of(client.get(verb(row, "trigger")))
     client.post(verb(row, "trigger"), hidden(client.get(verb(row, "trigger"))))
-    assert "1 task already submitted keep running." in text_of(client.get(verb(row, "pause")))
+    assert "1 task already submitted keeps running." in text_of(client.get(verb(row, "pause")))
 
 
 def test_deleting_a_call_on_no_rack_speaks_of_no_racks(client):
