@@ -101,7 +101,7 @@ def test_pages_of_fifty(history):
     address = "/admin/outcomes/"
     while address:
         html = shown(client, address)
-        seen += re.findall(r'firing=(\d+)">', body(html))
+        seen += re.findall(r"firing=(\d+)#", body(html))
         following = re.search(r'<a class="button secondary" href="([^"]+)">Next</a>', html)
         address = f"/admin/outcomes/{unescape(following[1])}" if following else ""
     assert len(seen) == 400
