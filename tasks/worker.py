@@ -156,11 +156,12 @@ class Worker:
 
     def _give_back(self) -> None:
         """Calls that waited here for a place are some other worker's now."""
-        waiting = self.places.close()
+        waiting = self.places.left()
         with transaction.atomic():
             enqueue_missing((task_id, OperationType.HTTP) for task_id in waiting)
 
     def _draining(self) -> None:
+        self.places.close()
         drain = settings.FLOWSCHED_DRAIN_TIMEOUT.total_seconds()
         logger.info("worker %s: draining %d runs for at most %g s", owner(), self.heart.count(), drain)
         timer = threading.Timer(drain, self.stop.let_go)

@@ -48,10 +48,14 @@ class Places:
             self._taken[endpoint] -= 1
             return None
 
-    def close(self) -> list[UUID]:
-        """Begin nothing more; those that waited."""
+    def close(self) -> None:
+        """Begin nothing more: places that become free stay so."""
         with self._lock:
             self._closed = True
+
+    def left(self) -> list[UUID]:
+        """Those that waited and will not be begun here."""
+        with self._lock:
             waiting = [task_id for parked in self._parked.values() for task_id in parked]
             self._parked.clear()
             return waiting
