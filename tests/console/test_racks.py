@@ -118,7 +118,7 @@ def test_audit_is_searchable_and_for_those_who_may_read_it(signed_in):
     assert "schedule.pause" in text_of(client.get("/admin/audit/?q=Nightly"))
     said = text_of(client.get("/admin/audit/?kind=schedule&actor=alice&door=rest&q=pause"))
     assert "1 entry" in said
-    assert "disabled_reason" in said
+    assert "disabled reason" in said
     assert "Nothing matches." in text_of(client.get("/admin/audit/?refused=yes"))
     for query in ("day=nonsense", "q=%00", "page=0", "door=x"):
         assert client.get(f"/admin/audit/?{query}").status_code == 200
