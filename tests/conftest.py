@@ -1,9 +1,16 @@
 """What tests of several folders share."""
 
+import hypothesis
 import pytest
 
 from flowsched import db
 from schedules.ports import ports
+
+# How long an example takes is the machine's business, not the rule's: two workers share two cores.
+hypothesis.settings.register_profile(
+    "flowsched", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("flowsched")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import json
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from flowsched.errors import InvalidInput
+from flowsched.errors import InvalidInput, NotFound
 from tasks.http.call import call_parse
 from tasks.http.endpoint_parsing import endpoints_parse
 from tasks.http.endpoints import (
@@ -236,9 +236,10 @@ def test_the_setting_is_json_or_a_file_and_a_process_with_a_bad_one_does_not_sta
 def test_an_unknown_name_is_told_the_known_ones(settings):
     entry = {"kind": "api", "base_url": "https://inventory.example"}
     settings.FLOWSCHED_ENDPOINTS = json.dumps({"beta": entry, "alpha": entry})
-    with pytest.raises(InvalidInput) as caught:
+    with pytest.raises(NotFound) as caught:
         endpoint_of("gamma")
-    assert "alpha, beta" in caught.value.fields["target.endpoint"]
+    assert "alpha, beta" in caught.value.message
+    assert caught.value.field == "target.endpoint"
 
 
 def test_references_are_read_when_used_and_say_what_is_missing(monkeypatch, tmp_path):
