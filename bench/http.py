@@ -23,6 +23,8 @@ from contextlib import contextmanager
 from bench import store
 
 PLACES = 16
+HUNG_PLACES = 8
+DONE = "SELECT count(*) FROM task WHERE status = 'completed'"
 
 
 def free_port() -> int:
@@ -34,7 +36,7 @@ def free_port() -> int:
 def endpoints(port: int, hung: int) -> str:
     """One that answers and so many that hang, as configuration."""
     common = {"kind": "api", "base_url": f"http://127.0.0.1:{port}", "path_prefixes": ["/"]}
-    named = {f"hung-{n}": {**common, "max_connections": 8} for n in range(hung)}
+    named = {f"hung-{n}": {**common, "max_connections": HUNG_PLACES} for n in range(hung)}
     return json.dumps({"healthy": {**common, "max_connections": PLACES}, **named})
 
 
@@ -100,16 +102,19 @@ def drained(lane: uuid.UUID, count: int) -> float:
 
 
 def ours(port: int, calls: int, hung: int) -> float:
-    """Calls a second of one worker, beside so many hung endpoints with twice as many calls as places."""
+    """Calls a second of a worker that is at work, beside so many hung endpoints with twice as many calls as places."""
     from django.db import connection  # noqa: PLC0415
 
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE task, run, procrastinate_jobs, procrastinate_events CASCADE")
     for n in range(hung):
-        submit(f"hung-{n}", "/hang", 16)
-    lane = submit("healthy", "/ok", calls)
+        submit(f"hung-{n}", "/hang", 2 * HUNG_PLACES)
+    submit("healthy", "/ok", 1)
     with worker(endpoints(port, hung)):
-        return drained(lane, calls)
+        under_way = f"SELECT count(*) FROM run WHERE state = 'running' AND in_flight <> '' AND {hung} > 0"
+        while store.execute(under_way)[0][0] < hung * HUNG_PLACES or not store.execute(DONE)[0][0]:
+            time.sleep(0.2)
+        return drained(submit("healthy", "/ok", calls), calls)
 
 
 async def peer(port: int, calls: int) -> float:
