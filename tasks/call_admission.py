@@ -10,7 +10,6 @@ Statements: lock, active calls, racks, INSERT, enqueue. One more where something
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -26,13 +25,6 @@ from tasks.lanes import DEFAULT_MESSAGE, ActiveTask, calls_lock, lanes_active
 from tasks.reasons import ReasonCode
 from tasks.states import TaskStatus
 from tasks.submissions import Outcome, Submission, queue_timeout, stored_types
-
-
-@dataclass(slots=True)
-class _Lane:
-    """One locked schedule while its calls are decided."""
-
-    tasks: list[ActiveTask] = field(default_factory=list)
 
 
 def calls_admit(submissions: Sequence[Submission], *, now: datetime, wait: bool) -> list[Outcome]:
@@ -54,11 +46,11 @@ class _Admission:
 
     def run(self, *, wait: bool) -> list[Outcome]:
         wanted = {submission.lane for submission in self.submissions}
-        lanes = {lane: _Lane() for lane in calls_lock(wanted, skip_locked=not wait)}
+        lanes: dict[UUID, list[ActiveTask]] = {lane: [] for lane in calls_lock(wanted, skip_locked=not wait)}
         for task in lanes_active(lanes) if lanes else ():
             if not task.expired(self.now):
-                lanes[task.lane].tasks.append(task)
-        busy = [s.key for s in self.submissions if s.lane in lanes and lanes[s.lane].tasks]
+                lanes[task.lane].append(task)
+        busy = [s.key for s in self.submissions if lanes.get(s.lane)]
         known = keys_known(busy) if busy else {}
         racks = _racks(self.submissions)
         for position, submission in enumerate(self.submissions):
@@ -76,9 +68,9 @@ class _Admission:
         self._write()
         return [self.outcomes[position] for position in range(len(self.submissions))]
 
-    def _decide(self, position: int, submission: Submission, lane: _Lane, rack_name: str) -> None:
+    def _decide(self, position: int, submission: Submission, lane: list[ActiveTask], rack_name: str) -> None:
         limit = limit_of(submission.information)
-        others = limit.together(lane.tasks, submission.rack_id)
+        others = limit.together(lane, submission.rack_id)
         under_way = [task for task in others if not task.waiting]
         waiting = len(others) - len(under_way)
         where = f" on rack {rack_name}" if limit.per_rack and rack_name else ""
@@ -96,9 +88,11 @@ class _Admission:
             status = TaskStatus.WAITING
         self._plan(position, submission, lane, rack_name, status)
 
-    def _plan(self, position: int, submission: Submission, lane: _Lane, rack_name: str, status: TaskStatus) -> None:
+    def _plan(
+        self, position: int, submission: Submission, lane: list[ActiveTask], rack_name: str, status: TaskStatus
+    ) -> None:
         expires = self.now + queue_timeout(submission.queue_timeout) if status is TaskStatus.WAITING else None
-        last = max((task.created_at + timedelta(microseconds=1) for task in lane.tasks), default=self.now)
+        last = max((task.created_at + timedelta(microseconds=1) for task in lane), default=self.now)
         row = NewTask(
             id=uuid4(),
             submission=submission,
@@ -112,7 +106,7 @@ class _Admission:
             queue_expires_at=expires,
         )
         self.rows[position] = row
-        lane.tasks.append(row.as_active())
+        lane.append(row.as_active())
 
     def _write(self) -> None:
         inserted = calls_insert(list(self.rows.values()), now=self.now) if self.rows else set()

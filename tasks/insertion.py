@@ -123,17 +123,13 @@ class NewTask:
 def tasks_insert(rows: Sequence[NewTask], *, now: datetime) -> set[UUID]:
     """Insert the rows; the ids that were. A row is left out if its key exists or its components do not."""
     subs = [row.submission for row in rows]
-    information: dict[int, str] = {}
-    for row in rows:  # submissions of one firing share the object: encode it once
-        if id(row.submission.information) not in information:
-            information[id(row.submission.information)] = row.information_json
     params: list[Any] = [
         settings.FLOWSCHED_EXECUTOR,
         now,
         _array([row.id for row in rows]),
         [s.type for s in subs],
         [s.code for s in subs],
-        [information[id(s.information)] for s in subs],
+        _information(rows),
         [s.description for s in subs],
         _array([s.rack_id for s in subs]),
         [row.rack_name for row in rows],
@@ -142,11 +138,7 @@ def tasks_insert(rows: Sequence[NewTask], *, now: datetime) -> set[UUID]:
         _array([row.status.value for row in rows]),
         [row.message for row in rows],
         _array([s.key for s in subs]),
-        _array([row.created_at.isoformat() for row in rows]),
-        _array([row.queue_expires_at.isoformat() if row.queue_expires_at else "NULL" for row in rows]),
-        [None if row.types is None else _array(row.types) for row in rows],
-        [None if row.components is None else _array(row.components) for row in rows],
-        _array([row.required for row in rows]),
+        *_times_and_parts(rows),
     ]
     with db.bound_cursor() as cursor:
         cursor.execute(_INSERT, params)
@@ -161,7 +153,7 @@ def calls_insert(rows: Sequence[NewTask], *, now: datetime) -> set[UUID]:
         _array([row.id for row in rows]),
         [s.type for s in subs],
         [s.code for s in subs],
-        [row.information_json for row in rows],
+        _information(rows),
         [s.description for s in subs],
         _array([s.rack_id or "NULL" for s in subs]),
         [row.rack_name for row in rows],
@@ -172,15 +164,31 @@ def calls_insert(rows: Sequence[NewTask], *, now: datetime) -> set[UUID]:
         [row.message for row in rows],
         [(s.fired_at or now).isoformat() for s in subs],
         _array([s.key for s in subs]),
+        *_times_and_parts(rows),
+    ]
+    with db.bound_cursor() as cursor:
+        cursor.execute(_INSERT_CALLS, params)
+        return {row[0] for row in cursor.fetchall()}
+
+
+def _information(rows: Sequence[NewTask]) -> list[str]:
+    """The operations' fields. Submissions of one firing share the object: it is encoded once."""
+    encoded: dict[int, str] = {}
+    for row in rows:
+        if id(row.submission.information) not in encoded:
+            encoded[id(row.submission.information)] = row.information_json
+    return [encoded[id(row.submission.information)] for row in rows]
+
+
+def _times_and_parts(rows: Sequence[NewTask]) -> list[Any]:
+    """The last five columns of either INSERT: created_at, queue_expires_at, types, only_ids, required."""
+    return [
         _array([row.created_at.isoformat() for row in rows]),
         _array([row.queue_expires_at.isoformat() if row.queue_expires_at else "NULL" for row in rows]),
         [None if row.types is None else _array(row.types) for row in rows],
         [None if row.components is None else _array(row.components) for row in rows],
         _array([row.required for row in rows]),
     ]
-    with db.bound_cursor() as cursor:
-        cursor.execute(_INSERT_CALLS, params)
-        return {row[0] for row in cursor.fetchall()}
 
 
 def keys_known(keys: Sequence[UUID]) -> dict[UUID, tuple[UUID, UUID]]:
